@@ -1,0 +1,248 @@
+"""The problem, its losses, and the certificate of every answer.
+
+    P(beta, alpha) = 1/2 sum_jm beta_jm q_jm + sum_i C_i loss(f_i, y_i),   f = sum_j c_j sum_m beta_jm K_m u_j + b
+    D(alpha)       = sum_i (y_i alpha_i - epsilon |alpha_i|) - 1/2 sum_j ||q_j||_{p/(p-1)}
+    q_jm = u_j' K_m u_j,   u_j = c_j * alpha,   gap = (P - D) / P
+
+`Loss` is the seam for other losses: value, breakpoints of the intercept's problem, box and epsilon.
+"""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from localmkl.backends import reference
+
+
+class Loss(ABC):
+    """A piecewise linear convex loss whose dual is a box with an optional l1 term.
+
+    Its conjugate is ``C loss*(-alpha / C, y) = -alpha y + epsilon |alpha|`` for alpha in the box.
+    """
+
+    epsilon: float = 0.0
+
+    @abstractmethod
+    def value(self, scores, y):
+        """Return the loss of each sample."""
+
+    @abstractmethod
+    def box(self, y, C):
+        """Return the bounds (lower, upper) of the signed dual variables."""
+
+    @abstractmethod
+    def breakpoints(self, scores, y, C):
+        """Describe ``b -> sum_i C_i loss(scores_i + b, y_i)``.
+
+        Return where its slope jumps, by how much, and the slope at minus infinity.
+        """
+
+    def dual_value(self, alpha, y):
+        """Return ``- sum_i C_i loss*(-alpha_i / C_i, y_i)`` for alpha in the box."""
+        return float(y @ alpha - self.epsilon * np.abs(alpha).sum())
+
+    def best_intercept(self, scores, y, C):
+        """Return the b that minimises ``sum_i C_i loss(scores_i + b, y_i)``, exactly.
+
+        The function is convex and piecewise linear: sort its breakpoints and stop where the slope
+        changes sign. Where a whole interval is optimal, its middle is returned.
+        """
+        points, jumps, slope = self.breakpoints(scores, y, C)
+        kept = jumps > 0.0
+        if not kept.any():
+            return 0.0
+        order = np.argsort(points[kept], kind="stable")
+        points, jumps = points[kept][order], jumps[kept][order]
+        slopes = slope + np.cumsum(jumps)
+        flat = 1e-12 * jumps.sum()
+        first = int(np.argmax(slopes >= -flat))
+        if slopes[first] <= flat and first + 1 < len(points):
+            return 0.5 * float(points[first] + points[first + 1])
+        return float(points[first])
+
+
+class Hinge(Loss):
+    """``max(0, 1 - y f)`` for labels y in {-1, +1}."""
+
+    def value(self, scores, y):  # noqa: D102
+        return np.maximum(0.0, 1.0 - y * scores)
+
+    def box(self, y, C):  # noqa: D102
+        return np.minimum(0.0, y * C), np.maximum(0.0, y * C)
+
+    def breakpoints(self, scores, y, C):  # noqa: D102
+        return y - scores, C, -float(C[y > 0].sum())
+
+
+@dataclass(frozen=True)
+class EpsilonInsensitive(Loss):
+    """``max(0, |y - f| - epsilon)``."""
+
+    epsilon: float = 0.1
+
+    def value(self, scores, y):  # noqa: D102
+        return np.maximum(0.0, np.abs(y - scores) - self.epsilon)
+
+    def box(self, y, C):  # noqa: D102
+        return -C, C.copy()
+
+    def breakpoints(self, scores, y, C):  # noqa: D102
+        centre = y - scores
+        points = np.concatenate([centre - self.epsilon, centre + self.epsilon])
+        return points, np.concatenate([C, C]), -float(C.sum())
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What the convex solvers solve.
+
+    Parameters
+    ----------
+    grams : ndarray of shape (M, N, N)
+        Base Gram matrices, float32 or float64; only read, never copied.
+    factors : ndarray of shape (M,)
+        The normalised kernels are ``factors[m] * grams[m]``.
+    memberships : ndarray of shape (n, l)
+        ``c_j(x_i)``; rows sum to one.
+    y : ndarray of shape (n,)
+        Labels in {-1, +1}, or real targets.
+    C : ndarray of shape (n,)
+        Cost of each sample's loss.
+    loss : Loss
+    p : float
+        Norm of each cluster's kernel weights, in [1, inf].
+    rows : ndarray of shape (n,), optional
+        Which rows (and columns) of `grams` are the training samples; all of them by default.
+    """
+
+    grams: np.ndarray
+    factors: np.ndarray
+    memberships: np.ndarray
+    y: np.ndarray
+    C: np.ndarray
+    loss: Loss
+    p: float
+    rows: np.ndarray | None = None
+
+    def __post_init__(self):
+        for name in ("factors", "memberships", "y", "C"):
+            object.__setattr__(self, name, np.asarray(getattr(self, name), dtype=np.float64))
+
+    @property
+    def n_samples(self):
+        """Number of training samples."""
+        return self.memberships.shape[0]
+
+    @property
+    def weights_shape(self):
+        """(number of clusters, number of kernels)."""
+        return self.memberships.shape[1], self.grams.shape[0]
+
+    def box(self):
+        """Return the bounds of the dual variables."""
+        return self.loss.box(self.y, self.C)
+
+    def cluster_parts(self, alpha):
+        """Return the columns ``u_j = c_j * alpha``."""
+        return self.memberships * alpha[:, None]
+
+
+@dataclass(frozen=True)
+class Solution:
+    """An answer with its certificate.
+
+    `gap` is always the relative duality gap of exactly this `weights` and `alpha`, computed by
+    `certify` from the Gram matrices, not by the solver that found them.
+    """
+
+    weights: np.ndarray
+    alpha: np.ndarray
+    intercept: float
+    primal: float
+    dual: float
+    gap: float
+    n_iter: int = 0
+    converged: bool = True
+    history: dict = field(default_factory=dict)
+
+
+def certify(problem, weights, alpha):
+    """Return the `Solution` of any weights and any feasible alpha, judged from scratch.
+
+    One pass over the stack in plain NumPy; the intercept is the best one for these scores.
+    """
+    parts = problem.cluster_parts(alpha)
+    products = reference.block_products(problem.grams, problem.rows, problem.rows, parts)
+    products *= problem.factors[:, None]
+    norms = np.maximum(np.einsum("jmi,ij->jm", products, parts), 0.0)
+    scores = np.einsum("ij,jm,jmi->i", problem.memberships, weights, products, optimize=True)
+    intercept = problem.loss.best_intercept(scores, problem.y, problem.C)
+    primal = primal_value(problem, 0.5 * float(np.sum(weights * norms)), scores + intercept)
+    dual = full_dual(problem, alpha, norms)
+    return Solution(weights, alpha, intercept, primal, dual, relative_gap(primal, dual))
+
+
+def primal_value(problem, regulariser, scores):
+    """Return ``regulariser + sum_i C_i loss(scores_i, y_i)``."""
+    return regulariser + float(problem.C @ problem.loss.value(scores, problem.y))
+
+
+def full_dual(problem, alpha, norms):
+    """Return D(alpha), given the block norms q of alpha."""
+    penalty = sum(dual_norm(norms_j, problem.p) for norms_j in norms)
+    return problem.loss.dual_value(alpha, problem.y) - 0.5 * penalty
+
+
+def relative_gap(primal, dual):
+    """Return (P - D) / P; zero when both vanish."""
+    return max(primal - dual, 0.0) / primal if primal > 0.0 else 0.0
+
+
+def dual_norm(q, p):
+    """Return ``||q||_{p/(p-1)}`` for q >= 0: the largest entry at p = 1, the sum at p = inf.
+
+    Examples
+    --------
+    >>> dual_norm(np.array([3.0, 4.0]), 2)
+    5.0
+    >>> dual_norm(np.array([3.0, 4.0]), 1)
+    4.0
+    >>> dual_norm(np.array([3.0, 4.0]), np.inf)
+    7.0
+    """
+    largest = float(q.max())
+    if p == 1 or largest == 0.0:
+        return largest
+    exponent = 1.0 if np.isinf(p) else p / (p - 1.0)
+    return largest * float(np.sum((q / largest) ** exponent) ** (1.0 / exponent))
+
+
+def uniform_weights(shape, p):
+    """Return the weights of equal size on the boundary of the lp ball: ``M^(-1/p)``."""
+    return np.full(shape, shape[1] ** (-1.0 / p))
+
+
+def closed_form_weights(weights, norms, p):
+    """Return the weights that minimise the primal for fixed w (the paper's Proposition 3).
+
+    beta_jm = ||w_jm||^(2/(p+1)) / (sum_k ||w_jk||^(2p/(p+1)))^(1/p),  ||w_jm||^2 = beta_jm^2 q_jm.
+    A cluster whose w vanishes keeps its weights.
+
+    Parameters
+    ----------
+    weights : ndarray of shape (l, M)
+        The weights that gave `norms`.
+    norms : ndarray of shape (l, M)
+        Block norms q.
+    p : float
+    """
+    if np.isinf(p):
+        return np.ones_like(weights)
+    sizes = weights * np.sqrt(np.maximum(norms, 0.0))
+    largest = sizes.max(axis=1, keepdims=True)
+    alive = largest > 0.0
+    scaled = np.divide(sizes, largest, out=np.zeros_like(sizes), where=alive)
+    powers = scaled ** (2.0 / (p + 1.0))
+    totals = np.sum(powers**p, axis=1, keepdims=True) ** (1.0 / p)
+    return np.where(alive, powers / np.where(alive, totals, 1.0), weights)
