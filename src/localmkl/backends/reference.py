@@ -1,9 +1,9 @@
 """Plain NumPy: what each hot function means.
 
-    combine         K~ = sum_m (sum_j w_jm c_j c_j') * K_m
-    block_products  V_jm = K_m u_j
-    block_norms     q_jm = u_j' K_m u_j
-    solve_svm       min_a 1/2 a'Ka - y'a + epsilon |a|_1,  lower <= a <= upper,  sum(a) = 0
+combine         K~ = sum_m (sum_j w_jm c_j c_j') * K_m
+block_products  V_jm = K_m u_j
+block_norms     q_jm = u_j' K_m u_j
+solve_svm       min_a 1/2 a'Ka - y'a + epsilon |a|_1,  lower <= a <= upper,  sum(a) = 0
 """
 
 import numpy as np

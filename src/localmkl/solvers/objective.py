@@ -153,7 +153,8 @@ class Solution:
     """An answer with its certificate.
 
     `gap` is always the relative duality gap of exactly this `weights` and `alpha`, computed by
-    `certify` from the Gram matrices, not by the solver that found them.
+    `certify` from the Gram matrices, not by the solver that found them. `squared_norm` is
+    ``sum_jm ||w_jm||^2 / beta_jm = sum_jm beta_jm q_jm``.
     """
 
     weights: np.ndarray
@@ -162,6 +163,7 @@ class Solution:
     primal: float
     dual: float
     gap: float
+    squared_norm: float
     n_iter: int = 0
     converged: bool = True
     history: dict = field(default_factory=dict)
@@ -178,9 +180,11 @@ def certify(problem, weights, alpha):
     norms = np.maximum(np.einsum("jmi,ij->jm", products, parts), 0.0)
     scores = np.einsum("ij,jm,jmi->i", problem.memberships, weights, products, optimize=True)
     intercept = problem.loss.best_intercept(scores, problem.y, problem.C)
-    primal = primal_value(problem, 0.5 * float(np.sum(weights * norms)), scores + intercept)
+    squared_norm = float(np.sum(weights * norms))
+    primal = primal_value(problem, 0.5 * squared_norm, scores + intercept)
     dual = full_dual(problem, alpha, norms)
-    return Solution(weights, alpha, intercept, primal, dual, relative_gap(primal, dual))
+    gap = relative_gap(primal, dual)
+    return Solution(weights, alpha, intercept, primal, dual, gap, squared_norm)
 
 
 def primal_value(problem, regulariser, scores):

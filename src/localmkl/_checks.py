@@ -1,0 +1,179 @@
+"""Every check of arrays and parameters, and its message.
+
+A message is one sentence: what was expected, what came, what to do.
+"""
+
+import numbers
+import os
+
+import numpy as np
+
+SYMMETRY_TOLERANCE = 1e-6
+PSD_TOLERANCE = 1e-6
+PSD_SAMPLE = 200
+"""Rows of the principal submatrix whose eigenvalues are looked at."""
+
+
+def check_number(name, value, *, low, low_open=False, high=np.inf):
+    """Raise unless `value` is a real number in [low, high], or (low, high] if `low_open`."""
+    expected = f"greater than {low}" if low_open else f"at least {low}"
+    if np.isfinite(high):
+        expected += f" and at most {high}"
+    if not isinstance(value, numbers.Real) or isinstance(value, bool | np.bool_):
+        raise ValueError(f"`{name}` must be a number {expected}, got {value!r}.")
+    too_low = not value > low if low_open else not value >= low
+    if too_low or value > high:
+        raise ValueError(f"`{name}` must be {expected}, got {value}.")
+
+
+def check_integer(name, value, *, low):
+    """Raise unless `value` is an integer of at least `low`."""
+    if not isinstance(value, numbers.Integral) or isinstance(value, bool) or value < low:
+        raise ValueError(f"`{name}` must be an integer of at least {low}, got {value!r}.")
+
+
+def check_option(name, value, options):
+    """Raise unless `value` is one of `options`."""
+    if not any(value is option or value == option for option in options):
+        allowed = ", ".join(repr(option) for option in options)
+        raise ValueError(f"`{name}` must be one of {allowed}, got {value!r}.")
+
+
+def check_evenness(evenness, n_clusters):
+    """Raise unless the average evenness can be had with this many clusters."""
+    low = 1.0 / n_clusters
+    is_number = isinstance(evenness, numbers.Real)
+    if not is_number or not low - 1e-12 <= evenness <= 1.0:
+        raise ValueError(
+            f"`evenness` must lie in [1/n_clusters, 1] = [{low:.4g}, 1], got {evenness!r}; "
+            f"1/n_clusters is a hard partition, 1 a uniform one."
+        )
+
+
+def check_memberships(memberships, n_samples, source="`gate`"):
+    """Return memberships as a float64 array with rows that sum to one, or raise."""
+    array = np.asarray(memberships, dtype=np.float64)
+    if array.ndim != 2 or array.shape[0] != n_samples:
+        raise ValueError(
+            f"{source} must give memberships of shape ({n_samples}, n_clusters), "
+            f"got shape {array.shape}."
+        )
+    if not np.isfinite(array).all() or array.min() < 0.0:
+        raise ValueError(f"{source} must give finite memberships that are not negative.")
+    sums = array.sum(axis=1)
+    if not np.allclose(sums, 1.0, atol=1e-6):
+        worst = int(np.argmax(np.abs(sums - 1.0)))
+        raise ValueError(
+            f"{source} must give memberships whose rows sum to 1, row {worst} sums to "
+            f"{sums[worst]:.6g}; divide each row by its sum."
+        )
+    return array
+
+
+def check_grams(grams):
+    """Return a Gram array of shape (M, n, n') in float32 or float64, or raise.
+
+    Arrays of these types are returned as they are, never copied; one matrix counts as a stack of one.
+    """
+    if isinstance(grams, list | tuple):
+        shapes = sorted({np.shape(gram) for gram in grams})
+        if len(shapes) > 1:
+            raise ValueError(f"`grams` must all have one shape, got {shapes}.")
+    array = np.asarray(grams)
+    if array.dtype.kind not in "fiub":
+        raise ValueError(
+            f"`grams` must hold real numbers, got an array of type {array.dtype}; "
+            "pass Gram matrices, or raw data together with a list of `kernels`."
+        )
+    if array.dtype not in (np.float32, np.float64):
+        array = array.astype(np.float64)
+    if array.ndim == 2:
+        array = array[None]
+    if array.ndim != 3 or min(array.shape) == 0:
+        raise ValueError(
+            "`grams` must have shape (n_kernels, n_rows, n_columns) with at least one of each, "
+            f"got shape {np.shape(grams)}."
+        )
+    return array
+
+
+def check_finite_grams(grams):
+    """Raise if a Gram holds NaN or infinity."""
+    for m, gram in enumerate(grams):
+        for start in range(0, gram.shape[0], 256):
+            block = gram[start : start + 256]
+            if not np.isfinite(block).all():
+                row = start + int(np.argmin(np.isfinite(block).all(axis=1)))
+                raise ValueError(
+                    f"`grams[{m}]` contains NaN or infinity (row {row}); "
+                    "remove or impute such entries first."
+                )
+
+
+def check_training_grams(grams):
+    """Raise unless every Gram is square, symmetric and not clearly indefinite.
+
+    Definiteness is judged by the diagonal and by the eigenvalues of one principal submatrix, so a
+    valid kernel never fails, and a stack costs a few reads.
+    """
+    n_rows, n_columns = grams.shape[1:]
+    if n_rows != n_columns:
+        raise ValueError(
+            f"`grams[0]` must be square, got shape ({n_rows}, {n_columns}); "
+            "pass cross-Grams to `predict`, not to `fit`."
+        )
+    picked = np.unique(np.linspace(0, n_rows - 1, min(n_rows, PSD_SAMPLE)).astype(int))
+    for m, gram in enumerate(grams):
+        size = float(np.abs(gram.diagonal()).max())
+        asymmetry = _asymmetry(gram)
+        if asymmetry > SYMMETRY_TOLERANCE * max(size, np.finfo(float).tiny):
+            raise ValueError(
+                f"`grams[{m}]` must be symmetric, its entries differ from those of its transpose "
+                f"by up to {asymmetry:.3g}; average it with its transpose if that is rounding."
+            )
+        part = np.asarray(gram[np.ix_(picked, picked)], dtype=np.float64)
+        smallest = float(np.linalg.eigvalsh(part)[0])
+        if smallest < -PSD_TOLERANCE * max(np.trace(part), size):
+            raise ValueError(
+                f"`grams[{m}]` must be positive semidefinite, a principal submatrix has the "
+                f"eigenvalue {smallest:.3g}; shift or clip its spectrum, or use another kernel."
+            )
+
+
+def _asymmetry(gram, block=512):
+    worst = 0.0
+    n = gram.shape[0]
+    for start in range(0, n, block):
+        rows = slice(start, start + block)
+        for first in range(0, start + 1, block):
+            columns = slice(first, first + block)
+            difference = gram[rows, columns] - gram[columns, rows].T
+            worst = max(worst, float(np.abs(difference).max()))
+    return worst
+
+
+def check_memory(n_kernels, n_rows, n_columns, itemsize=8):
+    """Raise MemoryError if a Gram stack of this shape cannot fit into memory."""
+    needed = n_kernels * n_rows * n_columns * itemsize
+    available = available_memory()
+    if available is not None and needed > available:
+        raise MemoryError(
+            f"The Gram stack needs {needed:,} bytes ({n_kernels} kernels x {n_rows} x {n_columns} x "
+            f"{itemsize}), {available:,} bytes are available; use fewer rows or kernels, or a "
+            "float32 `GramStack` in an .npy memory map."
+        )
+
+
+def available_memory():
+    """Return the bytes of memory that can still be used, or None where the system does not say."""
+    try:
+        with open("/proc/meminfo", encoding="ascii") as lines:
+            for line in lines:
+                if line.startswith("MemAvailable:"):
+                    return int(line.split()[1]) * 1024
+    except OSError:
+        pass
+    try:
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, ValueError, OSError):
+        return None

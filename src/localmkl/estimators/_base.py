@@ -1,0 +1,368 @@
+"""What all ten estimators share: data in, Gram stack, one-versus-all, contributions out."""
+
+import warnings
+from abc import ABC, abstractmethod
+
+import numpy as np
+from joblib import Parallel, delayed
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import compute_class_weight
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import (
+    _check_feature_names,
+    _check_n_features,
+    _check_sample_weight,
+    _num_samples,
+    check_consistent_length,
+    check_is_fitted,
+    column_or_1d,
+    validate_data,
+)
+
+from localmkl._checks import check_integer, check_number, check_option
+from localmkl.kernels import CrossGrams, GramStack, compute_stack, default_kernels, fit_kernels
+from localmkl.kernels.stack import (
+    NORMALIZATIONS,
+    NormalizedGrams,
+    cosine_scales,
+    cosine_stack,
+    learn_factors,
+    take_rows,
+)
+from localmkl.solvers.objective import EpsilonInsensitive, Hinge
+
+PRECOMPUTED = "precomputed"
+BLOCK_ENTRIES = 2**22
+"""Entries of one cross-Gram that prediction holds at a time."""
+
+
+class BaseMKL(BaseEstimator, ABC):
+    """Check, compute the stack, gate, solve each class, store.
+
+    Subclasses say how to fit the gate (`_fit_gate`), how to solve one problem (`_solve`), what to
+    keep of the solutions (`_store`) and how a block of new rows is weighed (`_contributions_block`).
+    """
+
+    @abstractmethod
+    def _check_parameters(self): ...
+
+    @abstractmethod
+    def _fit_gate(self, X, stack, sample_weight, unlabeled):
+        """Learn the gate; return what `_solve` needs of it."""
+
+    @abstractmethod
+    def _solve(self, stack, gate, y, C, parallel):
+        """Return the solution of one binary or regression problem."""
+
+    @abstractmethod
+    def _store(self, solutions, gate):
+        """Set the fitted attributes that belong to the method."""
+
+    @abstractmethod
+    def _contributions_block(self, X, grams, rows):
+        """Return the contributions of a block of new rows, (n_rows, n_problems, l, M)."""
+
+    @abstractmethod
+    def _targets(self, y, sample_weight):
+        """Return targets and costs, one row per problem."""
+
+    def _fit(self, X, y, sample_weight, unlabeled=None):
+        self._check_parameters()
+        X = self._check_rows(X, reset=True)
+        y = self._check_y(y)
+        check_consistent_length(X, y)
+        weights = None
+        if sample_weight is not None:
+            # The weights belong to the rows whatever the rows are: strings, a stack, a table.
+            weights = _check_sample_weight(
+                sample_weight, np.empty((len(y), 1)), dtype=np.float64, ensure_non_negative=True
+            )
+        targets, costs = self._targets(y, weights)
+        stack = self._fit_stack(X, weights)
+        gate = self._fit_gate(X, stack, weights, unlabeled)
+        n_jobs = self.n_jobs if len(targets) > 1 else None
+        serial = n_jobs in (None, 1)
+        solutions = Parallel(n_jobs=n_jobs, require=None if serial else "sharedmem")(
+            delayed(self._solve)(stack, gate, target, cost, serial)
+            for target, cost in zip(targets, costs, strict=True)
+        )
+        self._store_common(solutions)
+        self._store(solutions, gate)
+        return self
+
+    def _check_common(self):
+        check_number("C", self.C, low=0.0, low_open=True)
+        check_number("tol", self.tol, low=0.0, low_open=True)
+        check_integer("max_iter", self.max_iter, low=1)
+        check_option("normalize", self.normalize, NORMALIZATIONS)
+        if isinstance(self.kernels, str):
+            check_option("kernels", self.kernels, (PRECOMPUTED,))
+
+    def _check_rows(self, X, *, reset):
+        """Return the rows in the form the kernels take them."""
+        if self._precomputed:
+            return self._check_stack(X, reset=reset)
+        if isinstance(X, GramStack):
+            raise ValueError("A `GramStack` needs `kernels='precomputed'`, got other kernels.")
+        if hasattr(X, "columns") and hasattr(X, "iloc"):
+            _check_feature_names(self, X, reset=reset)
+            _check_n_features(self, X, reset=reset)
+            return X
+        if self.kernels is not None and _are_strings(X):
+            return np.asarray(X, dtype=object)
+        return validate_data(self, X, reset=reset, dtype=np.float64)
+
+    def _check_stack(self, X, *, reset):
+        if not isinstance(X, GramStack):
+            if np.ndim(X) == 3:
+                X = GramStack(X)
+            else:
+                X = GramStack(validate_data(self, X, reset=reset, dtype=[np.float64, np.float32]))
+        if reset:
+            X.check_training()
+            self.n_features_in_ = X.shape[1]
+            return X
+        X.check_finite()
+        if X.n_kernels != len(self.factors_):
+            raise ValueError(
+                f"The stack must hold the {len(self.factors_)} kernels of the fit, "
+                f"got {X.n_kernels}."
+            )
+        if X.shape[1] != self.n_features_in_:
+            raise ValueError(
+                f"Cross-Grams must have one column for each of the {self.n_features_in_} training "
+                f"rows, got shape {X.shape}; rows are new samples, columns the training ones."
+            )
+        return X
+
+    @property
+    def _precomputed(self):
+        return isinstance(self.kernels, str) and self.kernels == PRECOMPUTED
+
+    def _fit_stack(self, X, sample_weight):
+        """Set kernels_, factors_ and what prediction compares new rows with; return the stack."""
+        if self._precomputed:
+            self.kernels_, stack = None, X
+        else:
+            kernels = default_kernels() if self.kernels is None else self.kernels
+            self.kernels_ = fit_kernels(kernels, X, sample_weight)
+            stack = compute_stack(self.kernels_, X)
+            self.rows_ = X
+        self.cosine_scales_ = None
+        if self.normalize == "cosine":
+            self.cosine_scales_ = cosine_scales(stack.diagonals())
+            stack = cosine_stack(stack, in_place=not self._precomputed)
+        self.factors_ = learn_factors(self.normalize, stack, sample_weight)
+        return stack
+
+    def _grams(self, X):
+        """Return the normalised Grams between the rows of `X` and the reference rows."""
+        source = X if self._precomputed else CrossGrams(self.kernels_, X, self.rows_)
+        if self.cosine_scales_ is None:
+            return NormalizedGrams(source, self.factors_)
+        scales = cosine_scales(source.diagonals())
+        return NormalizedGrams(source, self.factors_, scales, self.cosine_scales_)
+
+    def _store_common(self, solutions):
+        self.dual_coef_ = self._stacked([solution.alpha for solution in solutions])
+        self.intercept_ = self._stacked([solution.intercept for solution in solutions])
+        self.duality_gap_ = float(max(solution.gap for solution in solutions))
+        self.n_iter_ = max(solution.n_iter for solution in solutions)
+        self.support_ = np.flatnonzero(np.any(np.atleast_2d(self.dual_coef_) != 0.0, axis=0))
+        histories = [solution.history for solution in solutions]
+        self.history_ = histories[0] if len(histories) == 1 else histories
+        missed = [solution for solution in solutions if not solution.converged]
+        if missed:
+            self._warn_not_converged(missed)
+
+    def _warn_not_converged(self, missed):
+        worst = max(solution.gap for solution in missed)
+        warnings.warn(
+            f"{type(self).__name__} stopped after max_iter={self.max_iter} updates at a relative "
+            f"duality gap of {worst:.2e}, above tol={self.tol:.2e}; raise `max_iter` or `tol`.",
+            ConvergenceWarning,
+            stacklevel=5,
+        )
+
+    def _stacked(self, values):
+        """Return the only value, or all of them along a new first axis."""
+        return values[0] if len(values) == 1 else np.stack([np.asarray(v) for v in values])
+
+    def _callback(self):
+        if not self.verbose:
+            return None
+        name = type(self).__name__
+
+        def show(iteration, primal, dual, gap):
+            print(f"{name} {iteration:4d}  primal {primal:.6g}  dual {dual:.6g}  gap {gap:.2e}")
+
+        return show
+
+    def contributions(self, X):
+        """Return what each kernel in each cluster adds to the decision.
+
+        Parameters
+        ----------
+        X : rows, or cross-Grams when precomputed
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_clusters, n_kernels)
+            Its sum over the last two axes, plus `intercept_`, is the decision function. With several
+            classes, (n_samples, n_classes, n_clusters, n_kernels).
+        """
+        check_is_fitted(self)
+        parts = np.concatenate([part for _, part in self._blocks(X)])
+        return parts[:, 0] if parts.shape[1] == 1 else parts
+
+    def _decide(self, X):
+        """Return the decisions, (n_samples,) or (n_samples, n_problems)."""
+        check_is_fitted(self)
+        sums = np.concatenate([part.sum(axis=(-2, -1)) for _, part in self._blocks(X)])
+        return (sums[:, 0] if sums.shape[1] == 1 else sums) + self.intercept_
+
+    def _blocks(self, X):
+        X = self._check_rows(X, reset=False)
+        grams = self._grams(X)
+        for rows in row_blocks(*grams.shape):
+            yield rows, self._contributions_block(take_rows(X, rows), grams, rows)
+
+    def kernel_diagonals(self, X):
+        """Return ``k_m(x, x)`` of the normalised kernels, (n_kernels, n_samples)."""
+        check_is_fitted(self)
+        return self._grams(self._check_rows(X, reset=False)).diagonals()
+
+    def __sklearn_tags__(self):
+        """Tell scikit-learn that precomputed kernels are sliced by rows and columns."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = self._precomputed
+        return tags
+
+
+class ClassifierPart(ClassifierMixin):
+    """Labels in, labels out: one problem for two classes, one-versus-all for more."""
+
+    def _check_y(self, y):
+        if y is None:
+            raise ValueError(
+                "This classifier requires y to be passed, but the target y is None; "
+                "pass the labels."
+            )
+        y = column_or_1d(y, warn=True)
+        if y.dtype.kind == "f" and not np.isfinite(y).all():
+            raise ValueError("Input y contains NaN or infinity; every sample needs a label.")
+        if y.dtype == object and any(label is None or label != label for label in y):
+            raise ValueError("Input y contains missing labels (None or NaN); remove those rows.")
+        check_classification_targets(y)
+        return y
+
+    def _targets(self, y, sample_weight):
+        self.classes_, codes = np.unique(y, return_inverse=True)
+        counted = codes if sample_weight is None else codes[sample_weight > 0.0]
+        if len(np.unique(counted)) < 2:
+            only = self.classes_[counted[0]] if len(counted) else None
+            raise ValueError(
+                "Classification needs samples of at least 2 classes with positive weight, got one "
+                f"class: {only!r}."
+            )
+        weight_of = compute_class_weight(self.class_weight, classes=self.classes_, y=y)
+        costs = self.C * weight_of[codes]
+        costs = costs if sample_weight is None else costs * sample_weight
+        positive = [1] if len(self.classes_) == 2 else range(len(self.classes_))
+        targets = np.stack([np.where(codes == k, 1.0, -1.0) for k in positive])
+        return targets, np.broadcast_to(costs, targets.shape)
+
+    @property
+    def _loss(self):
+        return Hinge()
+
+    def decision_function(self, X):
+        """Return the decision value of each sample.
+
+        Parameters
+        ----------
+        X : rows, or cross-Grams when precomputed
+
+        Returns
+        -------
+        ndarray of shape (n_samples,), or (n_samples, n_classes) with more than two classes
+        """
+        return self._decide(X)
+
+    def predict(self, X):
+        """Return the predicted class of each sample."""
+        decisions = self._decide(X)
+        if decisions.ndim == 1:
+            return self.classes_[(decisions > 0.0).astype(int)]
+        return self.classes_[decisions.argmax(axis=1)]
+
+
+class RegressorPart(RegressorMixin):
+    """Real targets in, real predictions out."""
+
+    def _check_y(self, y):
+        if y is None:
+            raise ValueError(
+                "This regressor requires y to be passed, but the target y is None; "
+                "pass the target values."
+            )
+        y = column_or_1d(y, warn=True)
+        try:
+            y = y.astype(np.float64)
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"`y` must hold numbers for regression, got text: {error}.") from error
+        if not np.isfinite(y).all():
+            raise ValueError(
+                "Input y contains NaN or infinity; every sample needs a finite target."
+            )
+        return y
+
+    def _targets(self, y, sample_weight):
+        check_number("epsilon", self.epsilon, low=0.0)
+        costs = np.full(len(y), float(self.C)) if sample_weight is None else self.C * sample_weight
+        if not costs.sum() > 0.0:
+            raise ValueError("`sample_weight` must be positive for at least one sample.")
+        return y[None, :], costs[None, :]
+
+    @property
+    def _loss(self):
+        return EpsilonInsensitive(float(self.epsilon))
+
+    def predict(self, X):
+        """Return the predicted value of each sample.
+
+        Parameters
+        ----------
+        X : rows, or cross-Grams when precomputed
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        return self._decide(X)
+
+    def decision_function(self, X):
+        """Return the same as `predict`: intercept plus contributions."""
+        return self._decide(X)
+
+
+def row_blocks(n_rows, n_columns):
+    """Return slices over the rows whose cross-Gram stays small."""
+    step = max(1, BLOCK_ENTRIES // max(n_columns, 1))
+    return [slice(start, min(start + step, n_rows)) for start in range(0, n_rows, step)]
+
+
+def concatenate_rows(X, other):
+    """Return the rows of `X` followed by those of `other`."""
+    if hasattr(X, "iloc"):
+        import pandas as pd
+
+        return pd.concat([X, other], axis=0)
+    return np.concatenate([X, other])
+
+
+def _are_strings(X):
+    if _num_samples(X) == 0 or np.ndim(X[0]) != 0:
+        return False
+    return isinstance(X[0], str | bytes)

@@ -1,0 +1,108 @@
+"""The estimators' shared parameters and attributes, described once and put into every docstring."""
+
+import inspect
+
+PARAMETERS = {
+    "kernels": """list of kernels, "precomputed" or None, default=None
+    Kernels of `localmkl.kernels` or functions ``f(X, Y)``. With ``"precomputed"``, `X` is a
+    `GramStack` (or an array of shape (n_kernels, n_rows, n_columns)). None stands for a line and
+    three Gaussian widths, which suit standardised numeric columns.""",
+    "C": """float, default=1.0
+    Cost of the loss against the norm of the solution; larger fits the training data closer.""",
+    "p": """float, default=4/3
+    Norm of each cluster's kernel weights, in [1, inf]: 1 selects few kernels, inf weighs all alike.""",
+    "n_clusters": """int, default=3
+    Number of clusters.""",
+    "evenness": """float, default=0.5
+    Average evenness of the memberships, in [1/n_clusters, 1]: from a hard partition to a uniform
+    one. It does not matter with one cluster.""",
+    "gate": """"kmeans", estimator, callable or array, default="kmeans"
+    Where memberships come from: kernel k-means; any object with ``fit`` and ``predict_proba`` (wrap
+    it in scikit-learn's ``FrozenEstimator`` if it is fitted already); a function of the rows
+    returning (n, n_clusters); or a fixed matrix with one row per row of the whole `GramStack`.""",
+    "gate_kernel": """None, int, kernel or callable, default=None
+    The kernel that says who is near whom: the uniform combination of all kernels, one of `kernels`
+    by index, or a kernel of its own.""",
+    "normalize": """{"multiplicative", "trace", "cosine", None}, default="multiplicative"
+    Normalisation of every kernel, learned on the training rows. With precomputed kernels,
+    ``"cosine"`` works on a copy.""",
+    "epsilon": """float, default=0.1
+    Half width of the tube in which errors cost nothing.""",
+    "tol": """float, default=1e-3
+    Relative duality gap to reach.""",
+    "max_iter": """int, default={max_iter}
+    Most updates of the kernel weights.""",
+    "n_init": """int, default={n_init}
+    Random restarts; the best one is kept.""",
+    "class_weight": """dict, "balanced" or None, default=None
+    Multiplies `C` for the samples of each class.""",
+    "random_state": """int, RandomState instance or None, default=None
+    Seed of the restarts.""",
+    "n_jobs": """int or None, default=None
+    Threads over the classes of a multi-class problem; all of them read one Gram stack.""",
+    "verbose": """int, default=0
+    Print primal, dual and gap of every step.""",
+}
+
+ATTRIBUTES = {
+    "kernel_weights_": """ndarray of shape (n_clusters, n_kernels)
+    Weight of each (normalised) kernel in each cluster; with several classes,
+    (n_classes, n_clusters, n_kernels).""",
+    "dual_coef_": """ndarray of shape (n_samples,)
+    Signed dual variables; (n_classes, n_samples) with several classes.""",
+    "intercept_": """float
+    One intercept for all clusters; (n_classes,) with several classes.""",
+    "duality_gap_": """float
+    Certified relative duality gap, recomputed from the Gram matrices; the largest over classes.""",
+    "n_iter_": """int
+    Updates of the kernel weights; the most over classes.""",
+    "support_": """ndarray
+    Indices of the training samples with a dual variable that is not zero.""",
+    "tau_": """float
+    Sharpness of the memberships that gives the evenness asked for; inf is a hard partition.""",
+    "evenness_": """float
+    Average evenness of the memberships of the training samples.""",
+    "history_": """dict of ndarray
+    "primal", "dual" and "gap" of every step; a list of them with several classes.""",
+    "squared_norm_": """float
+    ``sum_jm ||w_jm||^2 / beta_jm`` of the solution; (n_classes,) with several classes.""",
+    "classes_": """ndarray of shape (n_classes,)
+    The class labels; a positive decision means ``classes_[1]``.""",
+    "kernels_": """list
+    The fitted kernels; None with precomputed ones.""",
+    "factors_": """ndarray of shape (n_kernels,)
+    What the normalisation multiplies each Gram by.""",
+}
+
+
+def document(cls):
+    """Complete a class docstring: insert its parameters and attributes after the first paragraphs.
+
+    The docstring's part from "Examples" (or "References") on stays last.
+    """
+    text = inspect.cleandoc(cls.__doc__)
+    cut = min((text.index(word) for word in _ENDINGS if word in text), default=len(text))
+    signature = inspect.signature(cls.__init__).parameters
+    defaults = {name: argument.default for name, argument in signature.items()}
+    parameters = [
+        f"{name} : {PARAMETERS[name].format(**defaults) if name in _FILLED else PARAMETERS[name]}"
+        for name in signature
+        if name != "self"
+    ]
+    hidden = set(getattr(cls, "_undocumented", ()))
+    if "class_weight" not in signature:
+        hidden |= {"classes_"}
+    attributes = [f"{name} : {text}" for name, text in ATTRIBUTES.items() if name not in hidden]
+    cls.__doc__ = "\n".join(
+        [text[:cut].rstrip(), "", *_section("Parameters", parameters)]
+        + ["", *_section("Attributes", attributes), "", text[cut:]]
+    )
+    return cls
+
+
+_ENDINGS = ("References\n----------", "Examples\n--------")
+_FILLED = ("max_iter", "n_init")
+
+
+def _section(title, entries):
+    return [title, "-" * len(title), *entries]

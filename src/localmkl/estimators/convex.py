@@ -1,0 +1,589 @@
+"""UNIF, lp-norm MKL, HLMKL and CLMKL as scikit-learn estimators.
+
+    f(x) = sum_j c_j(x) sum_m beta_jm sum_i c_j(x_i) alpha_i k_m(x, x_i) + b
+
+They differ in who belongs where (one cluster, hard or soft clusters) and in p.
+"""
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from localmkl._checks import check_evenness, check_integer, check_number, check_option
+from localmkl.estimators._base import (
+    BaseMKL,
+    ClassifierPart,
+    RegressorPart,
+    concatenate_rows,
+)
+from localmkl.estimators._document import document
+from localmkl.estimators._gating import OneCluster, fit_gate
+from localmkl.kernels import GramStack
+from localmkl.solvers.convex import solve_convex
+from localmkl.solvers.objective import Problem
+
+GATES = ("kmeans",)
+
+
+class ConvexMKL(BaseMKL):
+    """The convex methods: memberships, weights per cluster, certified solution."""
+
+    @property
+    def _p(self):
+        return float(self.p)
+
+    def _check_parameters(self):
+        self._check_common()
+        check_number("p", self._p, low=1.0)
+
+    def _solve(self, stack, gate, y, C, parallel):
+        problem = Problem(
+            grams=stack.grams,
+            factors=self.factors_,
+            memberships=gate,
+            y=y,
+            C=C,
+            loss=self._loss,
+            p=self._p,
+            rows=stack.rows,
+        )
+        return solve_convex(
+            problem,
+            tol=self.tol,
+            max_iter=self.max_iter,
+            callback=self._callback(),
+            parallel=parallel,
+        )
+
+    def _store(self, solutions, gate):
+        self.kernel_weights_ = self._stacked([solution.weights for solution in solutions])
+        self.squared_norm_ = self._stacked([solution.squared_norm for solution in solutions])
+        self.memberships_ = gate
+        self.tau_, self.evenness_ = self.gate_.tau, self.gate_.evenness
+
+    def memberships(self, X):
+        """Return the memberships of new rows in the clusters.
+
+        Parameters
+        ----------
+        X : rows, or cross-Grams when precomputed
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_clusters)
+            Rows sum to one.
+        """
+        check_is_fitted(self)
+        X = self._check_rows(X, reset=False)
+        grams = self._grams(X)
+        return self.gate_.memberships(X, grams, slice(0, grams.shape[0]))
+
+    def _contributions_block(self, X, grams, rows):
+        alpha = np.atleast_2d(self.dual_coef_)
+        weights = self.kernel_weights_.reshape(len(alpha), -1, len(self.factors_))
+        columns = self.support_
+        # vectors[i, k, j] = c_j(x_i) alpha_ki on the support vectors
+        vectors = alpha.T[columns, :, None] * self.memberships_[columns, None, :]
+        n_problems, n_clusters = vectors.shape[1:]
+        parts = np.empty((rows.stop - rows.start, n_problems, n_clusters, len(self.factors_)))
+        for m in range(len(self.factors_)):
+            gram = grams.block(m, rows, columns)
+            parts[..., m] = (gram @ vectors.reshape(len(columns), -1)).reshape(parts.shape[:3])
+        parts *= weights
+        parts *= self.gate_.memberships(X, grams, rows)[:, None, :, None]
+        return parts
+
+
+class GlobalMKL(ConvexMKL):
+    """One set of kernel weights for all samples."""
+
+    _undocumented = ("tau_", "evenness_")
+
+    def fit(self, X, y, sample_weight=None):
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : array, data frame, sequences or GramStack
+            Training rows, or their square stack when precomputed.
+        y : array-like of shape (n_samples,)
+        sample_weight : array-like of shape (n_samples,), optional
+            A sample of weight w counts as w equal samples.
+
+        Returns
+        -------
+        self
+        """
+        return self._fit(X, y, sample_weight)
+
+    def _fit_gate(self, X, stack, sample_weight, unlabeled):
+        self.gate_ = OneCluster()
+        return np.ones((stack.shape[0], 1))
+
+
+class LocalMKL(ConvexMKL):
+    """Kernel weights that differ from cluster to cluster."""
+
+    def fit(self, X, y, sample_weight=None, unlabeled=None):
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : array, data frame, sequences or GramStack
+            Training rows, or their square stack when precomputed.
+        y : array-like of shape (n_samples,)
+        sample_weight : array-like of shape (n_samples,), optional
+            A sample of weight w counts as w equal samples.
+        unlabeled : rows or GramStack, optional
+            More rows to learn the partition from, of the same kind as `X`; they have no labels and
+            take no other part. With precomputed kernels: the square stack of the training rows
+            followed by the unlabelled ones; cross-Grams to predict from then need all these columns.
+
+        Returns
+        -------
+        self
+        """
+        return self._fit(X, y, sample_weight, unlabeled)
+
+    @property
+    def _evenness(self):
+        """None for a hard partition."""
+        return None
+
+    def _check_parameters(self):
+        super()._check_parameters()
+        check_integer("n_clusters", self.n_clusters, low=1)
+        check_integer("n_init", self.n_init, low=1)
+        if isinstance(self.gate, str):
+            check_option("gate", self.gate, GATES)
+        if self._evenness is not None and self.n_clusters > 1:
+            check_evenness(self._evenness, self.n_clusters)
+
+    def _fit_gate(self, X, stack, sample_weight, unlabeled):
+        if unlabeled is not None:
+            unlabeled = self._check_unlabeled(X, unlabeled, stack.shape[0])
+        self.gate_, memberships = fit_gate(self, X, stack, sample_weight, unlabeled, self._evenness)
+        self.transductive_ = unlabeled is not None
+        return memberships
+
+    def _check_unlabeled(self, X, unlabeled, n_train):
+        """Check the unlabelled rows and take them in as reference rows of prediction."""
+        if not self._precomputed:
+            unlabeled = self._check_rows(unlabeled, reset=False)
+            self.rows_ = concatenate_rows(X, unlabeled)
+            return unlabeled
+        stack = unlabeled if isinstance(unlabeled, GramStack) else GramStack(unlabeled)
+        stack.check_training()
+        if stack.shape[0] < n_train or stack.n_kernels != X.n_kernels:
+            raise ValueError(
+                "`unlabeled` must be the square stack of the training rows followed by the "
+                f"unlabelled ones, for the same {X.n_kernels} kernels, got {stack!r}."
+            )
+        self.n_features_in_ = stack.shape[0]
+        return stack
+
+    def _grams(self, X):
+        grams = super()._grams(X)
+        if self.cosine_scales_ is not None and self.transductive_:
+            raise ValueError(
+                "`unlabeled` cannot be combined with `normalize='cosine'` at prediction; "
+                "normalise the rows or the stack beforehand."
+            )
+        return grams
+
+
+@document
+class UniformMKLClassifier(ClassifierPart, GlobalMKL):
+    """Support vector classification with the sum of all (normalised) kernels: UNIF.
+
+    Examples
+    --------
+    >>> from localmkl import UniformMKLClassifier
+    >>> from localmkl.datasets import make_localized
+    >>> X, y = make_localized(n_samples=100, random_state=0)[:2]
+    >>> UniformMKLClassifier().fit(X, y).kernel_weights_
+    array([[1., 1., 1., 1.]])
+    """
+
+    def __init__(
+        self,
+        kernels=None,
+        *,
+        C=1.0,
+        normalize="multiplicative",
+        tol=1e-3,
+        max_iter=500,
+        class_weight=None,
+        n_jobs=None,
+        verbose=0,
+    ):
+        self.kernels = kernels
+        self.C = C
+        self.normalize = normalize
+        self.tol = tol
+        self.max_iter = max_iter
+        self.class_weight = class_weight
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    _p = float("inf")
+
+
+@document
+class UniformMKLRegressor(RegressorPart, GlobalMKL):
+    """Support vector regression with the sum of all (normalised) kernels: UNIF.
+
+    Examples
+    --------
+    >>> from localmkl import UniformMKLRegressor
+    >>> from localmkl.datasets import make_localized
+    >>> X, y = make_localized(n_samples=100, regression=True, random_state=0)[:2]
+    >>> UniformMKLRegressor(C=10.0).fit(X, y).kernel_weights_
+    array([[1., 1., 1., 1.]])
+    """
+
+    def __init__(
+        self,
+        kernels=None,
+        *,
+        C=1.0,
+        epsilon=0.1,
+        normalize="multiplicative",
+        tol=1e-3,
+        max_iter=500,
+        n_jobs=None,
+        verbose=0,
+    ):
+        self.kernels = kernels
+        self.C = C
+        self.epsilon = epsilon
+        self.normalize = normalize
+        self.tol = tol
+        self.max_iter = max_iter
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    _p = float("inf")
+
+
+@document
+class MKLClassifier(ClassifierPart, GlobalMKL):
+    """Lp-norm multiple kernel learning for classification: one set of kernel weights.
+
+    Minimises ``sum_m ||w_m||^2 / (2 beta_m) + C sum_i hinge(f(x_i), y_i)`` over w, b and weights
+    beta >= 0 with ``||beta||_p <= 1``.
+
+    References
+    ----------
+    Kloft, Brefeld, Sonnenburg, Zien: Lp-norm multiple kernel learning. JMLR 12, 2011.
+
+    Examples
+    --------
+    >>> from localmkl import MKLClassifier
+    >>> from localmkl.datasets import make_localized
+    >>> X, y = make_localized(n_samples=100, random_state=0)[:2]
+    >>> model = MKLClassifier(p=1).fit(X, y)
+    >>> model.kernel_weights_.shape, bool(model.duality_gap_ <= model.tol)
+    ((1, 4), True)
+    """
+
+    def __init__(
+        self,
+        kernels=None,
+        *,
+        C=1.0,
+        p=4 / 3,
+        normalize="multiplicative",
+        tol=1e-3,
+        max_iter=500,
+        class_weight=None,
+        n_jobs=None,
+        verbose=0,
+    ):
+        self.kernels = kernels
+        self.C = C
+        self.p = p
+        self.normalize = normalize
+        self.tol = tol
+        self.max_iter = max_iter
+        self.class_weight = class_weight
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+
+@document
+class MKLRegressor(RegressorPart, GlobalMKL):
+    """Lp-norm multiple kernel learning for regression: one set of kernel weights.
+
+    Minimises ``sum_m ||w_m||^2 / (2 beta_m) + C sum_i max(0, |y_i - f(x_i)| - epsilon)`` over w, b
+    and weights beta >= 0 with ``||beta||_p <= 1``.
+
+    References
+    ----------
+    Kloft, Brefeld, Sonnenburg, Zien: Lp-norm multiple kernel learning. JMLR 12, 2011.
+
+    Examples
+    --------
+    >>> from localmkl import MKLRegressor
+    >>> from localmkl.datasets import make_localized
+    >>> X, y = make_localized(n_samples=100, regression=True, random_state=0)[:2]
+    >>> model = MKLRegressor(p=1).fit(X, y)
+    >>> model.kernel_weights_.shape, bool(model.duality_gap_ <= model.tol)
+    ((1, 4), True)
+    """
+
+    def __init__(
+        self,
+        kernels=None,
+        *,
+        C=1.0,
+        p=4 / 3,
+        epsilon=0.1,
+        normalize="multiplicative",
+        tol=1e-3,
+        max_iter=500,
+        n_jobs=None,
+        verbose=0,
+    ):
+        self.kernels = kernels
+        self.C = C
+        self.p = p
+        self.epsilon = epsilon
+        self.normalize = normalize
+        self.tol = tol
+        self.max_iter = max_iter
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+
+@document
+class HLMKLClassifier(ClassifierPart, LocalMKL):
+    """Localized multiple kernel learning with hard clusters, for classification.
+
+    Every sample, new ones too, belongs to its nearest cluster; each cluster has its own weights.
+
+    References
+    ----------
+    Lei, Binder, Dogan, Kloft: Theory and algorithms for the localized setting of learning kernels.
+    NIPS workshop on feature extraction, 2015.
+
+    Examples
+    --------
+    >>> from localmkl import HLMKLClassifier
+    >>> from localmkl.datasets import make_localized
+    >>> X, y = make_localized(n_samples=100, random_state=0)[:2]
+    >>> model = HLMKLClassifier(n_clusters=2, random_state=0).fit(X, y)
+    >>> sorted(set(model.memberships(X).ravel().tolist()))
+    [0.0, 1.0]
+    """
+
+    def __init__(
+        self,
+        kernels=None,
+        *,
+        C=1.0,
+        p=4 / 3,
+        n_clusters=3,
+        gate="kmeans",
+        gate_kernel=None,
+        normalize="multiplicative",
+        tol=1e-3,
+        max_iter=500,
+        n_init=10,
+        class_weight=None,
+        random_state=None,
+        n_jobs=None,
+        verbose=0,
+    ):
+        self.kernels = kernels
+        self.C = C
+        self.p = p
+        self.n_clusters = n_clusters
+        self.gate = gate
+        self.gate_kernel = gate_kernel
+        self.normalize = normalize
+        self.tol = tol
+        self.max_iter = max_iter
+        self.n_init = n_init
+        self.class_weight = class_weight
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+
+@document
+class HLMKLRegressor(RegressorPart, LocalMKL):
+    """Localized multiple kernel learning with hard clusters, for regression.
+
+    Every sample, new ones too, belongs to its nearest cluster; each cluster has its own weights.
+
+    References
+    ----------
+    Lei, Binder, Dogan, Kloft: Theory and algorithms for the localized setting of learning kernels.
+    NIPS workshop on feature extraction, 2015.
+
+    Examples
+    --------
+    >>> from localmkl import HLMKLRegressor
+    >>> from localmkl.datasets import make_localized
+    >>> X, y = make_localized(n_samples=100, regression=True, random_state=0)[:2]
+    >>> HLMKLRegressor(n_clusters=2, random_state=0).fit(X, y).kernel_weights_.shape
+    (2, 4)
+    """
+
+    def __init__(
+        self,
+        kernels=None,
+        *,
+        C=1.0,
+        p=4 / 3,
+        n_clusters=3,
+        gate="kmeans",
+        gate_kernel=None,
+        epsilon=0.1,
+        normalize="multiplicative",
+        tol=1e-3,
+        max_iter=500,
+        n_init=10,
+        random_state=None,
+        n_jobs=None,
+        verbose=0,
+    ):
+        self.kernels = kernels
+        self.C = C
+        self.p = p
+        self.n_clusters = n_clusters
+        self.gate = gate
+        self.gate_kernel = gate_kernel
+        self.epsilon = epsilon
+        self.normalize = normalize
+        self.tol = tol
+        self.max_iter = max_iter
+        self.n_init = n_init
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+
+@document
+class CLMKLClassifier(ClassifierPart, LocalMKL):
+    """Convex localized multiple kernel learning for classification.
+
+    Samples belong to clusters with memberships c_j(x) that sum to one, and each cluster j has its own
+    kernel weights: minimise ``sum_jm ||w_jm||^2 / (2 beta_jm) + C sum_i hinge(f(x_i), y_i)`` with
+    ``f(x) = sum_j c_j(x) sum_m <w_jm, phi_m(x)> + b``, beta >= 0 and ``||beta_j||_p <= 1``.
+
+    References
+    ----------
+    Lei, Binder, Dogan, Kloft: Localized Multiple Kernel Learning - A Convex Approach. ACML, 2016.
+
+    Examples
+    --------
+    >>> from localmkl import CLMKLClassifier
+    >>> from localmkl.datasets import make_localized
+    >>> X, y = make_localized(n_samples=100, random_state=0)[:2]
+    >>> model = CLMKLClassifier(n_clusters=2, evenness=0.7, random_state=0).fit(X, y)
+    >>> model.kernel_weights_.shape, bool(model.duality_gap_ <= model.tol)
+    ((2, 4), True)
+    >>> round(model.evenness_, 3)
+    0.7
+    """
+
+    def __init__(
+        self,
+        kernels=None,
+        *,
+        C=1.0,
+        p=4 / 3,
+        n_clusters=3,
+        evenness=0.5,
+        gate="kmeans",
+        gate_kernel=None,
+        normalize="multiplicative",
+        tol=1e-3,
+        max_iter=500,
+        n_init=10,
+        class_weight=None,
+        random_state=None,
+        n_jobs=None,
+        verbose=0,
+    ):
+        self.kernels = kernels
+        self.C = C
+        self.p = p
+        self.n_clusters = n_clusters
+        self.evenness = evenness
+        self.gate = gate
+        self.gate_kernel = gate_kernel
+        self.normalize = normalize
+        self.tol = tol
+        self.max_iter = max_iter
+        self.n_init = n_init
+        self.class_weight = class_weight
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    @property
+    def _evenness(self):
+        return self.evenness
+
+
+@document
+class CLMKLRegressor(RegressorPart, LocalMKL):
+    """Convex localized multiple kernel learning for regression.
+
+    Samples belong to clusters with memberships c_j(x) that sum to one, and each cluster j has its own
+    kernel weights. The loss is ``max(0, |y - f(x)| - epsilon)``.
+
+    References
+    ----------
+    Lei, Binder, Dogan, Kloft: Localized Multiple Kernel Learning - A Convex Approach. ACML, 2016.
+
+    Examples
+    --------
+    >>> from localmkl import CLMKLRegressor
+    >>> from localmkl.datasets import make_localized
+    >>> X, y = make_localized(n_samples=100, regression=True, random_state=0)[:2]
+    >>> model = CLMKLRegressor(n_clusters=2, evenness=0.7, random_state=0).fit(X, y)
+    >>> model.kernel_weights_.shape, bool(model.duality_gap_ <= model.tol)
+    ((2, 4), True)
+    """
+
+    def __init__(
+        self,
+        kernels=None,
+        *,
+        C=1.0,
+        p=4 / 3,
+        n_clusters=3,
+        evenness=0.5,
+        gate="kmeans",
+        gate_kernel=None,
+        epsilon=0.1,
+        normalize="multiplicative",
+        tol=1e-3,
+        max_iter=500,
+        n_init=10,
+        random_state=None,
+        n_jobs=None,
+        verbose=0,
+    ):
+        self.kernels = kernels
+        self.C = C
+        self.p = p
+        self.n_clusters = n_clusters
+        self.evenness = evenness
+        self.gate = gate
+        self.gate_kernel = gate_kernel
+        self.epsilon = epsilon
+        self.normalize = normalize
+        self.tol = tol
+        self.max_iter = max_iter
+        self.n_init = n_init
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    @property
+    def _evenness(self):
+        return self.evenness

@@ -1,0 +1,220 @@
+"""LMKL, the gated and non-convex method, as scikit-learn estimators.
+
+f(x) = sum_m eta_m(x) sum_i alpha_i eta_m(x_i) k_m(x, x_i) + b,   eta = gate(sum_i r_im k0(x_i, x) + v_m)
+"""
+
+import numpy as np
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from localmkl._checks import check_integer, check_option
+from localmkl.estimators._base import BaseMKL, ClassifierPart, RegressorPart
+from localmkl.estimators._document import document
+from localmkl.estimators._gating import GateKernel
+from localmkl.solvers.gated import GATES, apply_gate, solve_gated
+from localmkl.solvers.objective import Problem
+
+
+class GatedMKL(BaseMKL):
+    """Kernel weights that are a learned function of the sample."""
+
+    _undocumented = ("tau_", "evenness_", "squared_norm_")
+
+    def fit(self, X, y, sample_weight=None):
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : array, data frame, sequences or GramStack
+            Training rows, or their square stack when precomputed.
+        y : array-like of shape (n_samples,)
+        sample_weight : array-like of shape (n_samples,), optional
+            Multiplies `C` for each sample.
+
+        Returns
+        -------
+        self
+        """
+        return self._fit(X, y, sample_weight)
+
+    def _check_parameters(self):
+        self._check_common()
+        check_option("gate", self.gate, tuple(GATES))
+        check_integer("n_init", self.n_init, low=1)
+
+    def _fit_gate(self, X, stack, sample_weight, unlabeled):
+        self.gate_kernel_ = GateKernel(self.gate_kernel, stack.n_kernels, self._precomputed)
+        self.gate_kernel_.fit(X, sample_weight)
+        self._seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
+        return self.gate_kernel_.training_gram(stack, self.factors_)
+
+    def _solve(self, stack, gate, y, C, parallel):
+        problem = Problem(
+            grams=stack.grams,
+            factors=self.factors_,
+            memberships=np.ones((len(y), 1)),
+            y=y,
+            C=C,
+            loss=self._loss,
+            p=np.inf,
+            rows=stack.rows,
+        )
+        return solve_gated(
+            problem,
+            gate,
+            gate=self.gate,
+            tol=self.tol,
+            max_iter=self.max_iter,
+            n_init=self.n_init,
+            rng=np.random.default_rng(self._seed),
+            callback=self._callback(),
+            parallel=parallel,
+        )
+
+    def _store(self, solutions, gate):
+        del self._seed
+        self.gate_coef_ = np.stack([solution.coefficients for solution in solutions])
+        self.gate_intercept_ = np.stack([solution.offsets for solution in solutions])
+        self.gating_ = np.stack([solution.gating for solution in solutions])
+        weights = self.gating_.mean(axis=1)[:, None, :]
+        self.kernel_weights_ = weights[0] if len(weights) == 1 else weights
+
+    def gating(self, X):
+        """Return the weight that the gate gives each kernel at each row.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_kernels)
+            (n_samples, n_classes, n_kernels) with several classes.
+        """
+        check_is_fitted(self)
+        X = self._check_rows(X, reset=False)
+        grams = self._grams(X)
+        eta = self._gating_block(X, grams, slice(0, grams.shape[0]))
+        return eta[:, 0] if eta.shape[1] == 1 else eta
+
+    def memberships(self, X):
+        """Return ones, (n_samples, 1): this method has no clusters; see `gating`."""
+        check_is_fitted(self)
+        return np.ones((self._grams(self._check_rows(X, reset=False)).shape[0], 1))
+
+    def _gating_block(self, X, grams, rows):
+        gram = self.gate_kernel_.cross_gram(X, grams, rows)
+        pairs = zip(self.gate_coef_, self.gate_intercept_, strict=True)
+        return np.stack([apply_gate(self.gate, gram, r, v) for r, v in pairs], axis=1)
+
+    def _contributions_block(self, X, grams, rows):
+        alpha = np.atleast_2d(self.dual_coef_)
+        columns = self.support_
+        eta = self._gating_block(X, grams, rows)
+        parts = np.empty((*eta.shape[:2], 1, eta.shape[2]))
+        for m in range(eta.shape[2]):
+            vectors = (alpha * self.gating_[:, :, m])[:, columns]
+            parts[:, :, 0, m] = eta[:, :, m] * (grams.block(m, rows, columns) @ vectors.T)
+        return parts
+
+
+@document
+class LMKLClassifier(ClassifierPart, GatedMKL):
+    """Localized multiple kernel learning with a gate, for classification: not convex.
+
+    `gate` is ``"softmax"`` or ``"sigmoid"``; ``gate_kernel=Linear()`` is the linear gate on raw
+    columns. `kernel_weights_` holds the mean of the gate over the training samples, and
+    `duality_gap_` is that of the support vector machine for the final gate: the problem is not
+    convex, and nothing certifies the gate itself.
+
+    References
+    ----------
+    Gonen, Alpaydin: Localized multiple kernel learning. ICML, 2008; in the kernelised form of the
+    supplement of Lei, Binder, Dogan, Kloft, 2016.
+
+    Examples
+    --------
+    >>> from localmkl import LMKLClassifier
+    >>> from localmkl.datasets import make_localized
+    >>> X, y = make_localized(n_samples=100, random_state=0)[:2]
+    >>> model = LMKLClassifier(random_state=0).fit(X, y)
+    >>> model.gating(X).sum(axis=1).round(6).min()
+    np.float64(1.0)
+    """
+
+    def __init__(
+        self,
+        kernels=None,
+        *,
+        C=1.0,
+        gate="softmax",
+        gate_kernel=None,
+        normalize="multiplicative",
+        tol=1e-3,
+        max_iter=100,
+        n_init=1,
+        class_weight=None,
+        random_state=None,
+        n_jobs=None,
+        verbose=0,
+    ):
+        self.kernels = kernels
+        self.C = C
+        self.gate = gate
+        self.gate_kernel = gate_kernel
+        self.normalize = normalize
+        self.tol = tol
+        self.max_iter = max_iter
+        self.n_init = n_init
+        self.class_weight = class_weight
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+
+@document
+class LMKLRegressor(RegressorPart, GatedMKL):
+    """Localized multiple kernel learning with a gate, for regression: not convex.
+
+    `gate` is ``"softmax"`` or ``"sigmoid"``; ``gate_kernel=Linear()`` is the linear gate on raw
+    columns. `kernel_weights_` holds the mean of the gate over the training samples, and
+    `duality_gap_` is that of the support vector machine for the final gate: the problem is not
+    convex, and nothing certifies the gate itself.
+
+    References
+    ----------
+    Gonen, Alpaydin: Localized algorithms for multiple kernel learning. Pattern Recognition 46, 2013.
+
+    Examples
+    --------
+    >>> from localmkl import LMKLRegressor
+    >>> from localmkl.datasets import make_localized
+    >>> X, y = make_localized(n_samples=100, regression=True, random_state=0)[:2]
+    >>> LMKLRegressor(random_state=0).fit(X, y).gating(X).shape
+    (100, 4)
+    """
+
+    def __init__(
+        self,
+        kernels=None,
+        *,
+        C=1.0,
+        gate="softmax",
+        gate_kernel=None,
+        epsilon=0.1,
+        normalize="multiplicative",
+        tol=1e-3,
+        max_iter=100,
+        n_init=1,
+        random_state=None,
+        n_jobs=None,
+        verbose=0,
+    ):
+        self.kernels = kernels
+        self.C = C
+        self.gate = gate
+        self.gate_kernel = gate_kernel
+        self.epsilon = epsilon
+        self.normalize = normalize
+        self.tol = tol
+        self.max_iter = max_iter
+        self.n_init = n_init
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose

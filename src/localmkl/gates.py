@@ -1,0 +1,273 @@
+"""Who belongs to which cluster: kernel k-means, memberships, average evenness.
+
+    d2_j(x) = k0(x, x) - 2 mean_{i in S_j} k0(x, x_i) + mean_{i, i' in S_j} k0(x_i, x_i')
+    c_j(x)  = softmax_j(-tau d2_j(x))                      tau = 0: uniform, tau = inf: hard
+    AE(tau) = mean_ij exp(-tau (d2_j(x_i) - min_j' d2_j'(x_i)))
+
+k0(x, x) is the same for all clusters and is left out: memberships need no diagonal of new points.
+`KernelKMeansGate` is one way to memberships; anything with ``fit`` and ``predict_proba``, a function of
+the rows, or a fixed matrix can stand in its place (see the estimators' `gate`).
+"""
+
+import warnings
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils import check_random_state
+
+from localmkl._checks import check_evenness, check_integer
+
+BISECTIONS = 200
+
+
+class KernelKMeansGate(BaseEstimator):
+    """Soft or hard memberships from kernel k-means on one Gram matrix.
+
+    Parameters
+    ----------
+    n_clusters : int, default=3
+    evenness : float or None, default=0.5
+        Average evenness in [1/n_clusters, 1]; None for a hard partition.
+    n_init : int, default=10
+        Restarts of kernel k-means; the one with the smallest error wins.
+    max_iter : int, default=100
+    random_state : int, RandomState instance or None
+
+    Attributes
+    ----------
+    labels_ : ndarray of shape (n,)
+    inertia_ : float
+        Sum of squared distances to the nearest cluster.
+    averages_ : ndarray of shape (n, n_clusters)
+        Column j averages over cluster j: distances are ``offsets_ - 2 k0 @ averages_``.
+    offsets_ : ndarray of shape (n_clusters,)
+    tau_ : float
+    evenness_ : float
+        The average evenness reached.
+    """
+
+    def __init__(self, n_clusters=3, evenness=0.5, *, n_init=10, max_iter=100, random_state=None):
+        self.n_clusters = n_clusters
+        self.evenness = evenness
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.random_state = random_state
+
+    def fit(self, gram, sample_weight=None):
+        """Learn the partition of the rows of `gram` (n, n), and tau.
+
+        A row of weight w counts as w equal rows.
+        """
+        check_integer("n_clusters", self.n_clusters, low=1)
+        if self.evenness is not None and self.n_clusters > 1:
+            check_evenness(self.evenness, self.n_clusters)
+        self.averages_, self.offsets_, self.inertia_ = kernel_kmeans(
+            gram,
+            self.n_clusters,
+            sample_weight=sample_weight,
+            n_init=self.n_init,
+            max_iter=self.max_iter,
+            random_state=self.random_state,
+        )
+        distances = self.distances(gram)
+        self.labels_ = distances.argmin(axis=1)
+        if self.evenness is None:
+            self.tau_ = np.inf
+        else:
+            self.tau_ = tau_for_evenness(self.evenness, distances, sample_weight)
+        self.evenness_ = average_evenness(self.tau_, distances, sample_weight)
+        return self
+
+    def distances(self, cross_gram):
+        """Return squared distances to the clusters, up to ``k0(x, x)``, (n_new, n_clusters)."""
+        return self.offsets_ - 2.0 * (cross_gram @ self.averages_)
+
+    def memberships(self, cross_gram):
+        """Return memberships of rows given by their Gram with the training rows."""
+        distances = self.distances(cross_gram)
+        if self.evenness is None:
+            return np.eye(self.n_clusters)[distances.argmin(axis=1)]
+        return memberships(distances, self.tau_)
+
+
+def memberships(distances, tau):
+    """Return ``softmax_j(-tau d2_j)``; at ``tau = inf`` the nearest clusters share equally.
+
+    Examples
+    --------
+    >>> memberships(np.array([[0.0, 1.0], [3.0, 3.0]]), np.inf)
+    array([[1. , 0. ],
+           [0.5, 0.5]])
+    """
+    ratios = _ratios(tau, distances)
+    return ratios / ratios.sum(axis=1, keepdims=True)
+
+
+def average_evenness(tau, distances, sample_weight=None):
+    """Return the average evenness AE(tau) in [1/l, 1] of squared distances (n, l).
+
+    Examples
+    --------
+    >>> distances = np.array([[0.0, 1.0], [2.0, 0.0]])
+    >>> average_evenness(0.0, distances), average_evenness(np.inf, distances)
+    (1.0, 0.5)
+    """
+    return float(np.average(_ratios(tau, distances).mean(axis=1), weights=sample_weight))
+
+
+def tau_for_evenness(evenness, distances, sample_weight=None):
+    """Return the tau whose average evenness is `evenness`, by bisection.
+
+    Equal distances can keep the average evenness above 1/l for every tau. Then the smallest one that
+    can be reached is used, with a warning.
+    """
+    if distances.shape[1] == 1 or evenness >= 1.0:
+        return 0.0
+    least = average_evenness(np.inf, distances, sample_weight)
+    if evenness <= least:
+        if evenness < least - 1e-9:
+            warnings.warn(
+                f"An average evenness of {evenness:.4g} cannot be reached: some rows are equally far "
+                f"from several clusters; the smallest one, {least:.4g}, is used.",
+                UserWarning,
+                stacklevel=2,
+            )
+        return np.inf
+    low, high = 0.0, 1.0 / max(float(np.ptp(distances)), np.finfo(float).tiny)
+    while average_evenness(high, distances, sample_weight) > evenness:
+        low, high = high, 2.0 * high
+    for _ in range(BISECTIONS):
+        middle = 0.5 * (low + high)
+        if middle in (low, high):
+            break
+        if average_evenness(middle, distances, sample_weight) > evenness:
+            low = middle
+        else:
+            high = middle
+    return high
+
+
+def _ratios(tau, distances):
+    """Return each row's ``exp(-tau d2)`` divided by its largest."""
+    excess = distances - distances.min(axis=1, keepdims=True)
+    if np.isinf(tau):
+        return (excess == 0.0).astype(np.float64)
+    return np.exp(-tau * excess)
+
+
+def kernel_kmeans(
+    gram, n_clusters, *, sample_weight=None, n_init=10, max_iter=100, random_state=None
+):
+    """Partition the rows of a Gram matrix by kernel k-means; all restarts share each product.
+
+    Parameters
+    ----------
+    gram : ndarray of shape (n, n)
+    n_clusters : int
+    sample_weight : ndarray of shape (n,), optional
+        A row of weight w counts as w equal rows; rows of weight zero do not count.
+    n_init : int, default=10
+        Restarts, each from a k-means++ draw.
+    max_iter : int, default=100
+    random_state : int, RandomState instance or None
+
+    Returns
+    -------
+    averages : ndarray of shape (n, n_clusters)
+        Column j holds ``w_i / sum(w)`` on the rows of cluster j.
+    offsets : ndarray of shape (n_clusters,)
+        ``averages_j' gram averages_j``.
+    inertia : float
+    """
+    rng = check_random_state(random_state)
+    check_integer("n_init", n_init, low=1)
+    n_rows = gram.shape[0]
+    weights = np.ones(n_rows) if sample_weight is None else np.asarray(sample_weight, dtype=float)
+    counted = np.flatnonzero(weights > 0.0)
+    if len(counted) < n_rows:
+        inner = gram[np.ix_(counted, counted)]
+        averages, offsets, inertia = kernel_kmeans(
+            inner,
+            n_clusters,
+            sample_weight=weights[counted],
+            n_init=n_init,
+            max_iter=max_iter,
+            random_state=rng,
+        )
+        spread = np.zeros((n_rows, n_clusters))
+        spread[counted] = averages
+        return spread, offsets, inertia
+
+    diagonal = gram.diagonal()
+    labels = np.stack([_seed(gram, diagonal, weights, n_clusters, rng) for _ in range(n_init)])
+    for _ in range(max_iter):
+        averages, offsets, distances = _distances_to_clusters(gram, labels, weights, n_clusters)
+        updated = _without_empty_clusters(distances + diagonal[None, :, None])
+        settled = np.array_equal(updated, labels)
+        labels = updated
+        if settled:
+            break
+    averages, offsets, distances = _distances_to_clusters(gram, labels, weights, n_clusters)
+    nearest = np.maximum(distances.min(axis=2) + diagonal, 0.0)
+    errors = nearest @ weights
+    best = int(np.argmin(errors))
+    return averages[best], offsets[best], float(errors[best])
+
+
+def _seed(gram, diagonal, weights, n_clusters, rng):
+    """Return labels by k-means++: each next centre drawn by squared distance to the nearest one."""
+    size = max(float(diagonal.max()), np.finfo(float).tiny)
+    centres = [_draw(weights, rng)]
+    nearest = diagonal - 2.0 * gram[centres[0]] + diagonal[centres[0]]
+    labels = np.zeros(len(diagonal), dtype=int)
+    for cluster in range(1, n_clusters):
+        nearest = np.where(nearest > 1e-12 * size, nearest, 0.0)
+        chance = weights * nearest
+        if not chance.sum() > 0.0:
+            raise ValueError(
+                f"`n_clusters` must be at most the number of distinct rows, got {n_clusters} "
+                f"clusters for {cluster} distinct rows under the gate kernel; ask for fewer clusters."
+            )
+        centres.append(_draw(chance, rng))
+        distance = diagonal - 2.0 * gram[centres[-1]] + diagonal[centres[-1]]
+        closer = distance < nearest
+        labels[closer] = cluster
+        nearest = np.minimum(nearest, distance)
+    labels[centres] = np.arange(n_clusters)
+    return labels
+
+
+def _draw(chance, rng):
+    steps = np.cumsum(chance)
+    drawn = int(np.searchsorted(steps, rng.uniform() * steps[-1], side="right"))
+    return min(drawn, len(chance) - 1)
+
+
+def _distances_to_clusters(gram, labels, weights, n_clusters):
+    """Return averages (R, n, l), offsets (R, l) and distances (R, n, l), for R restarts at once."""
+    n_init, n_rows = labels.shape
+    members = (labels[:, :, None] == np.arange(n_clusters)) * weights[None, :, None]
+    totals = members.sum(axis=1)
+    averages = members / totals[:, None, :]
+    flat = np.moveaxis(averages, 0, 1).reshape(n_rows, n_init * n_clusters)
+    means = np.moveaxis((gram @ flat).reshape(n_rows, n_init, n_clusters), 1, 0)
+    offsets = np.einsum("rij,rij->rj", averages, means)
+    return averages, offsets, offsets[:, None, :] - 2.0 * means
+
+
+def _without_empty_clusters(distances):
+    """Return nearest-cluster labels (R, n); an empty cluster takes the farthest row it can have."""
+    n_clusters = distances.shape[2]
+    labels = distances.argmin(axis=2)
+    for r, restart in enumerate(labels):
+        counts = np.bincount(restart, minlength=n_clusters)
+        for cluster in np.flatnonzero(counts == 0):
+            own = np.take_along_axis(distances[r], restart[:, None], axis=1)[:, 0]
+            spare = counts[restart] > 1
+            farthest = int(np.argmax(np.where(spare, own, -np.inf)))
+            counts[restart[farthest]] -= 1
+            counts[cluster] += 1
+            restart[farthest] = cluster
+            distances[r, farthest] = np.inf
+            distances[r, farthest, cluster] = 0.0
+    return labels

@@ -1,0 +1,321 @@
+"""Gram stacks: computed from raw data, or given; and their normalisations.
+
+    multiplicative   K / (mean diag K - mean K)       unit variance in feature space
+    trace            K / (trace K / n)
+    cosine           k(x, y) / sqrt(k(x, x) k(y, y))
+
+The first two are one factor per kernel. It is learned on the training rows, kept beside the stack and
+multiplied into the kernel weights, so that no stack is ever rescaled or copied for them.
+"""
+
+import uuid
+from dataclasses import dataclass
+
+import numpy as np
+from sklearn.base import clone
+
+from localmkl import _checks
+from localmkl.backends import load
+from localmkl.kernels.vectors import CallableKernel, Kernel
+
+NORMALIZATIONS = ("multiplicative", "trace", "cosine", None)
+
+
+class GramStack:
+    """Precomputed Gram matrices that behave like a table of rows to scikit-learn.
+
+    Pass it as `X` to an estimator with ``kernels="precomputed"``: the square stack of the training
+    rows to ``fit``, the cross-Grams between new and training rows to ``predict``. Slicing, as
+    cross-validation does it, only notes which rows and columns are meant: the numbers stay where
+    they are, in memory or in a memory map.
+
+    Parameters
+    ----------
+    grams : array-like of shape (n_kernels, n_rows, n_columns), or a list of matrices
+        float32 and float64 arrays are used as they are.
+    diagonals : array-like of shape (n_kernels, n_rows), optional
+        ``k_m(x, x)`` of the rows; only needed to predict from cross-Grams under
+        ``normalize="cosine"``. A square stack knows its own.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.random.default_rng(0).normal(size=(6, 2))
+    >>> stack = GramStack([X @ X.T, (X @ X.T) ** 2])
+    >>> stack.n_kernels, stack.shape
+    (2, (6, 6))
+    >>> stack[np.ix_([0, 1], [2, 3, 4])].shape
+    (2, 3)
+    """
+
+    def __init__(self, grams, diagonals=None):
+        self.grams = _checks.check_grams(grams)
+        self.rows = None
+        self.columns = None
+        self.origin = uuid.uuid4().hex
+        self._diagonals = None if diagonals is None else np.asarray(diagonals, dtype=np.float64)
+        self._verdicts: set[str] = set()  # checks passed, shared by all slices
+        expected = self.grams.shape[:2]
+        if self._diagonals is not None and self._diagonals.shape != expected:
+            raise ValueError(
+                f"`diagonals` must have shape (n_kernels, n_rows) = {expected}, "
+                f"got {self._diagonals.shape}."
+            )
+
+    @classmethod
+    def open(cls, path):
+        """Open an ``.npy`` file of shape (n_kernels, n_rows, n_columns) as a memory map."""
+        return cls(np.load(path, mmap_mode="r", allow_pickle=False))
+
+    @property
+    def n_kernels(self):
+        """Number of kernels."""
+        return self.grams.shape[0]
+
+    @property
+    def shape(self):
+        """(number of rows, number of columns)."""
+        n_rows = self.grams.shape[1] if self.rows is None else len(self.rows)
+        n_columns = self.grams.shape[2] if self.columns is None else len(self.columns)
+        return n_rows, n_columns
+
+    ndim = 2
+
+    @property
+    def dtype(self):
+        """Type of the numbers."""
+        return self.grams.dtype
+
+    def __len__(self):
+        return self.shape[0]
+
+    def __repr__(self):
+        n_rows, n_columns = self.shape
+        return f"GramStack({self.n_kernels} kernels, {n_rows} x {n_columns}, {self.dtype})"
+
+    def __getitem__(self, key):
+        """Return the stack of some rows, or rows and columns; nothing is copied."""
+        rows, columns = key if isinstance(key, tuple) else (key, slice(None))
+        sliced = object.__new__(GramStack)
+        sliced.__dict__.update(self.__dict__)
+        sliced.rows = _pick(self.rows, rows, self.grams.shape[1])
+        sliced.columns = _pick(self.columns, columns, self.grams.shape[2])
+        return sliced
+
+    def block(self, m, rows=slice(None), columns=slice(None)):
+        """Return a copy of a part of the m-th Gram as float64."""
+        part = self[rows, columns]
+        picked = self.grams[m] if part.rows is None else self.grams[m][part.rows]
+        picked = picked if part.columns is None else picked[:, part.columns]
+        return np.array(picked, dtype=np.float64)
+
+    def to_array(self):
+        """Return the stack as a new array of shape (n_kernels, n_rows, n_columns)."""
+        return np.stack([self.block(m) for m in range(self.n_kernels)])
+
+    def diagonals(self):
+        """Return ``k_m(x, x)`` of the rows, (n_kernels, n_rows)."""
+        if self._diagonals is not None:
+            known = self._diagonals
+        elif self.grams.shape[1] == self.grams.shape[2] and "symmetric" in self._verdicts:
+            known = np.einsum("mii->mi", self.grams)
+        else:
+            raise ValueError(
+                "The diagonal k(x, x) of these rows is not known from cross-Grams; pass it as "
+                "`GramStack(grams, diagonals=...)`."
+            )
+        return np.asarray(known if self.rows is None else known[:, self.rows], dtype=np.float64)
+
+    def check_training(self):
+        """Raise unless this is the square, symmetric, finite stack of some training rows."""
+        n_rows, n_columns = self.shape
+        same = n_rows == n_columns and np.array_equal(
+            _pick(self.rows, slice(None), n_rows, always=True),
+            _pick(self.columns, slice(None), n_columns, always=True),
+        )
+        if not same:
+            raise ValueError(
+                f"`grams[0]` must be square with the same samples as rows and columns, got shape "
+                f"({n_rows}, {n_columns}); pass cross-Grams to `predict`, not to `fit`."
+            )
+        self.check_finite()
+        if "symmetric" not in self._verdicts:
+            _checks.check_training_grams(self.grams)
+            self._verdicts.add("symmetric")
+
+    def check_finite(self):
+        """Raise if the stack holds NaN or infinity; looked at once for all slices."""
+        if "finite" not in self._verdicts:
+            _checks.check_finite_grams(self.grams)
+            self._verdicts.add("finite")
+
+
+class CrossGrams:
+    """The Grams between new rows and training rows, computed block by block when asked for.
+
+    It has the part of `GramStack`'s interface that prediction needs.
+    """
+
+    def __init__(self, kernels, X, Y):
+        self.kernels, self.X, self.Y = kernels, X, Y
+        self.n_kernels = len(kernels)
+        self.shape = (_count(X), _count(Y))
+
+    def block(self, m, rows=slice(None), columns=slice(None)):
+        """Return a part of the m-th Gram."""
+        return self.kernels[m](take_rows(self.X, rows), take_rows(self.Y, columns))
+
+    def diagonals(self):
+        """Return ``k_m(x, x)`` of the new rows, (n_kernels, n_rows)."""
+        return np.stack([kernel.diag(self.X) for kernel in self.kernels])
+
+
+def fit_kernels(kernels, X, sample_weight=None):
+    """Return fitted copies of `kernels`; plain functions become `CallableKernel`."""
+    if isinstance(kernels, Kernel) or callable(kernels) or not isinstance(kernels, list | tuple):
+        raise ValueError(
+            f"`kernels` must be a list of kernels, 'precomputed' or None, got {kernels!r}; "
+            "put a single kernel into a list."
+        )
+    if len(kernels) == 0:
+        raise ValueError("`kernels` must name at least one kernel, got an empty list.")
+    return [fit_kernel(kernel, X, sample_weight) for kernel in kernels]
+
+
+def fit_kernel(kernel, X, sample_weight=None):
+    """Return a fitted copy of one kernel or plain function."""
+    if isinstance(kernel, Kernel):
+        return clone(kernel).fit(X, sample_weight)
+    if callable(kernel):
+        return CallableKernel(kernel)
+    raise ValueError(
+        f"`kernels` must hold kernels of `localmkl.kernels` or functions f(X, Y), got {kernel!r}."
+    )
+
+
+def compute_stack(kernels, X):
+    """Return the checked `GramStack` of fitted `kernels` on the rows of `X`."""
+    n_samples = _count(X)
+    _checks.check_memory(len(kernels), n_samples, n_samples)
+    grams = np.empty((len(kernels), n_samples, n_samples))
+    for m, kernel in enumerate(kernels):
+        grams[m] = kernel(X)
+    stack = GramStack(grams)
+    stack.check_finite()
+    if any(isinstance(kernel, CallableKernel) for kernel in kernels):
+        stack.check_training()
+    stack._verdicts.add("symmetric")  # our own kernels are, by construction
+    return stack
+
+
+def learn_factors(kind, stack, sample_weight=None):
+    """Return the factor of each kernel, (n_kernels,), learned on a training stack.
+
+    A kernel without variance (all rows alike in it) keeps factor one.
+    """
+    _checks.check_option("normalize", kind, NORMALIZATIONS)
+    if kind is None or kind == "cosine":
+        return np.ones(stack.n_kernels)
+    weights = np.ones(stack.shape[0]) if sample_weight is None else sample_weight
+    weights = weights / weights.sum()
+    mean_diagonal = stack.diagonals() @ weights
+    spread = mean_diagonal
+    if kind == "multiplicative":
+        mean = load().block_norms(stack.grams, stack.rows, weights[:, None])[0]
+        spread = mean_diagonal - mean
+    alive = spread > 1e-12 * np.abs(mean_diagonal)
+    return np.divide(1.0, spread, out=np.ones(stack.n_kernels), where=alive)
+
+
+def cosine_stack(stack, *, in_place):
+    """Return a training stack divided by the square roots of its diagonals.
+
+    Without `in_place` the stack's rows are copied: it belongs to the caller.
+    """
+    scales = cosine_scales(stack.diagonals())
+    grams = stack.grams if in_place else stack.to_array()
+    for m in range(stack.n_kernels):
+        grams[m] *= scales[m][:, None]
+        grams[m] *= scales[m]
+    result = GramStack(grams)
+    result._verdicts |= {"finite", "symmetric"}
+    return result
+
+
+def cosine_scales(diagonals):
+    """Return ``1 / sqrt(k(x, x))``; zero where the diagonal vanishes."""
+    alive = diagonals > 0.0
+    return np.divide(
+        1.0,
+        np.sqrt(diagonals, where=alive, out=np.ones_like(diagonals)),
+        where=alive,
+        out=np.zeros_like(diagonals),
+    )
+
+
+def take_rows(X, rows):
+    """Return rows (a slice or indices) of an array, list or data frame."""
+    if isinstance(rows, slice) and rows == slice(None):
+        return X
+    if hasattr(X, "iloc"):
+        return X.iloc[rows]
+    return X[rows]
+
+
+def _count(X):
+    return X.shape[0] if hasattr(X, "shape") else len(X)
+
+
+def _pick(current, key, size, *, always=False):
+    """Compose an index: `key` applied to `current` (None: all `size`)."""
+    key = key if isinstance(key, slice) else np.asarray(key).ravel()
+    if not always and isinstance(key, slice) and key == slice(None):
+        return current
+    base = np.arange(size) if current is None else current
+    return base[key]
+
+
+@dataclass(frozen=True)
+class NormalizedGrams:
+    """Grams (given or computed on demand) seen through a normalisation.
+
+    Parameters
+    ----------
+    source : GramStack or CrossGrams
+    factors : ndarray of shape (n_kernels,)
+    row_scales, column_scales : ndarray of shape (n_kernels, n) or None
+        The cosine normalisation of rows and columns.
+    """
+
+    source: "GramStack | CrossGrams"
+    factors: np.ndarray
+    row_scales: np.ndarray | None = None
+    column_scales: np.ndarray | None = None
+
+    @property
+    def shape(self):
+        """(number of rows, number of columns)."""
+        return self.source.shape
+
+    def block(self, m, rows=slice(None), columns=slice(None)):
+        """Return a part of the m-th normalised Gram."""
+        part = self.source.block(m, rows, columns)
+        part *= self.factors[m]
+        if self.row_scales is not None:
+            part *= self.row_scales[m, rows][:, None]
+        if self.column_scales is not None:
+            part *= self.column_scales[m, columns]
+        return part
+
+    def mean(self, rows=slice(None), columns=slice(None)):
+        """Return a part of the uniform combination of all kernels."""
+        total = self.block(0, rows, columns)
+        for m in range(1, len(self.factors)):
+            total += self.block(m, rows, columns)
+        total /= len(self.factors)
+        return total
+
+    def diagonals(self):
+        """Return the diagonals of the normalised kernels at the rows, (n_kernels, n_rows)."""
+        known = self.source.diagonals() * self.factors[:, None]
+        return known if self.row_scales is None else known * self.row_scales**2

@@ -1,0 +1,350 @@
+"""Kernels on numeric columns: k(x, y) from the rows of a table.
+
+    Linear                 x'y
+    Polynomial             (gamma x'y + coef0)^degree
+    RBF                    exp(-gamma ||x - y||^2)
+    Chi2                   exp(-gamma sum_k (x_k - y_k)^2 / (x_k + y_k))
+    HistogramIntersection  sum_k min(x_k, y_k)
+
+Every kernel takes `columns`, so that one table gives several views. `Kernel` is the base class to extend.
+"""
+
+import numbers
+from abc import ABC, abstractmethod
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.metrics.pairwise import (
+    additive_chi2_kernel,
+    chi2_kernel,
+    euclidean_distances,
+    linear_kernel,
+    manhattan_distances,
+    polynomial_kernel,
+    rbf_kernel,
+)
+from sklearn.utils import _safe_indexing, check_array
+
+from localmkl._checks import check_integer, check_number
+
+MEDIAN_ROWS = 1000
+"""Most rows whose pairwise distances are looked at for a data-driven width."""
+
+
+class Kernel(BaseEstimator, ABC):
+    """A kernel function with parameters, some of which may be learned from training rows.
+
+    A subclass stores its parameters in ``__init__``, learns in ``fit`` (by default nothing) and
+    computes Gram matrices in ``__call__``.
+    """
+
+    def fit(self, X, sample_weight=None):
+        """Learn what the kernel needs from the training rows; return the kernel."""
+        return self
+
+    @abstractmethod
+    def __call__(self, X, Y=None):
+        """Return the Gram matrix between the rows of `X` and those of `Y` (default: `X`)."""
+
+    def diag(self, X):
+        """Return ``k(x, x)`` for every row of `X`."""
+        n_rows = X.shape[0] if hasattr(X, "shape") else len(X)
+        singles = (_safe_indexing(X, [i]) for i in range(n_rows))
+        return np.array([float(self(row)[0, 0]) for row in singles])
+
+
+class CallableKernel(Kernel):
+    """A plain function ``function(X, Y) -> (n_X, n_Y)`` as a kernel.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> kernel = CallableKernel(lambda X, Y: (X @ Y.T) ** 3)
+    >>> kernel(np.array([[1.0], [2.0]]))
+    array([[ 1.,  8.],
+           [ 8., 64.]])
+    """
+
+    def __init__(self, function):
+        self.function = function
+
+    def __call__(self, X, Y=None):  # noqa: D102
+        other = X if Y is None else Y
+        gram = np.asarray(self.function(X, other), dtype=np.float64)
+        if gram.shape != (len(X), len(other)):
+            raise ValueError(
+                f"A kernel function must return shape ({len(X)}, {len(other)}) here, "
+                f"got {gram.shape}; it is called as function(X, Y)."
+            )
+        return gram
+
+
+class VectorKernel(Kernel):
+    """A kernel on some or all columns of a numeric table."""
+
+    columns = None
+    nonnegative = False
+
+    def fit(self, X, sample_weight=None):
+        """Learn data-driven parameters from the training rows."""
+        self._learn(self._table(X), sample_weight)
+        return self
+
+    def __call__(self, X, Y=None):  # noqa: D102
+        return self._gram(self._table(X), None if Y is None else self._table(Y))
+
+    def diag(self, X):  # noqa: D102
+        return self._diag(self._table(X))
+
+    def _learn(self, table, sample_weight):
+        """Set learned attributes; nothing by default."""
+
+    @abstractmethod
+    def _gram(self, table, other): ...
+
+    @abstractmethod
+    def _diag(self, table): ...
+
+    def _table(self, X):
+        """Return the chosen columns as finite float64 numbers."""
+        name = type(self).__name__
+        picked = X
+        if self.columns is not None:
+            chosen = [self.columns] if isinstance(self.columns, str | int) else self.columns
+            try:
+                picked = _safe_indexing(X, chosen, axis=1)
+            except (IndexError, KeyError, ValueError) as error:
+                raise ValueError(
+                    f"{name} cannot take `columns` {self.columns!r}: {error}"
+                ) from error
+        try:
+            table = check_array(picked, dtype=np.float64, input_name="X")
+        except ValueError as error:
+            if "could not convert string" in str(error):
+                raise ValueError(
+                    f"{name} needs numeric columns, got text ({error}); choose numeric `columns`, "
+                    "encode the text, or use a kernel for sequences."
+                ) from error
+            raise
+        if self.nonnegative and table.min() < 0.0:
+            raise ValueError(
+                f"{name} needs columns without negative values, got {table.min():.6g}; "
+                "use histograms or counts, or another kernel."
+            )
+        return table
+
+
+class Linear(VectorKernel):
+    """The scalar product of the chosen columns.
+
+    Parameters
+    ----------
+    columns : int, str, slice or list of them, optional
+        Columns to use; names need a data frame.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> Linear(columns=[1])(np.array([[1.0, 2.0], [3.0, 4.0]]))
+    array([[ 4.,  8.],
+           [ 8., 16.]])
+    """
+
+    def __init__(self, columns=None):
+        self.columns = columns
+
+    def _gram(self, table, other):
+        return linear_kernel(table, other)
+
+    def _diag(self, table):
+        return np.einsum("ik,ik->i", table, table)
+
+
+class Polynomial(VectorKernel):
+    """``(gamma x'y + coef0)^degree``.
+
+    Parameters
+    ----------
+    degree : int, default=2
+    gamma : float, optional
+        One over the number of columns by default.
+    coef0 : float, default=1.0
+        At least zero, for the kernel to be positive semidefinite.
+    columns : int, str, slice or list of them, optional
+    """
+
+    def __init__(self, degree=2, gamma=None, coef0=1.0, columns=None):
+        self.degree = degree
+        self.gamma = gamma
+        self.coef0 = coef0
+        self.columns = columns
+
+    def _learn(self, table, sample_weight):
+        check_integer("degree", self.degree, low=1)
+        check_number("coef0", self.coef0, low=0.0)
+        if self.gamma is not None:
+            check_number("gamma", self.gamma, low=0.0, low_open=True)
+
+    def _gram(self, table, other):
+        return polynomial_kernel(
+            table, other, degree=self.degree, gamma=self.gamma, coef0=self.coef0
+        )
+
+    def _diag(self, table):
+        gamma = 1.0 / table.shape[1] if self.gamma is None else self.gamma
+        return (gamma * np.einsum("ik,ik->i", table, table) + self.coef0) ** self.degree
+
+
+class RBF(VectorKernel):
+    """The Gaussian kernel ``exp(-gamma ||x - y||^2)``.
+
+    Parameters
+    ----------
+    gamma : float, "scale" or "median", default="scale"
+        ``"scale"`` is 1 / (number of columns * variance of the training rows), as in scikit-learn;
+        ``"median"`` is 1 / (median squared distance between training rows).
+    factor : float, default=1.0
+        Multiplies gamma: several widths around a data-driven one.
+    columns : int, str, slice or list of them, optional
+
+    Attributes
+    ----------
+    gamma_ : float
+        The value used, factor included.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> RBF(gamma=0.5)(np.array([[0.0], [1.0]])).round(3)
+    array([[1.   , 0.607],
+           [0.607, 1.   ]])
+    """
+
+    def __init__(self, gamma="scale", factor=1.0, columns=None):
+        self.gamma = gamma
+        self.factor = factor
+        self.columns = columns
+
+    def _learn(self, table, sample_weight):
+        self.gamma_ = self._width(table, sample_weight)
+
+    def _gram(self, table, other):
+        gamma = self.gamma_ if hasattr(self, "gamma_") else self._width(table, None)
+        return rbf_kernel(table, other, gamma=gamma)
+
+    def _diag(self, table):
+        return np.ones(table.shape[0])
+
+    def _width(self, table, sample_weight):
+        check_number("factor", self.factor, low=0.0, low_open=True)
+        if isinstance(self.gamma, numbers.Real):
+            check_number("gamma", self.gamma, low=0.0, low_open=True)
+            return self.factor * float(self.gamma)
+        if self.gamma == "scale":
+            weights = np.ones(table.shape[0]) if sample_weight is None else sample_weight
+            means = np.average(table, axis=0, weights=weights)
+            # The variance over all entries, rows counted by weight.
+            spread = np.average((table - means.mean()) ** 2, axis=0, weights=weights).mean()
+            return self.factor / (table.shape[1] * spread) if spread > 0.0 else self.factor
+        if self.gamma == "median":
+            distances = _pairwise_sample(table, sample_weight, _squared_distances)
+            middle = float(np.median(distances)) if distances.size else 0.0
+            return self.factor / middle if middle > 0.0 else self.factor
+        raise ValueError(
+            f"`gamma` must be a positive number, 'scale' or 'median', got {self.gamma!r}."
+        )
+
+
+class Chi2(VectorKernel):
+    """The exponential chi-squared kernel of histograms.
+
+    Parameters
+    ----------
+    gamma : float or "mean", default="mean"
+        ``"mean"`` is one over the mean chi-squared distance between training rows.
+    columns : int, str, slice or list of them, optional
+    """
+
+    nonnegative = True
+
+    def __init__(self, gamma="mean", columns=None):
+        self.gamma = gamma
+        self.columns = columns
+
+    def _learn(self, table, sample_weight):
+        self.gamma_ = self._width(table, sample_weight)
+
+    def _gram(self, table, other):
+        gamma = self.gamma_ if hasattr(self, "gamma_") else self._width(table, None)
+        return chi2_kernel(table, other, gamma=gamma)
+
+    def _diag(self, table):
+        return np.ones(table.shape[0])
+
+    def _width(self, table, sample_weight):
+        if isinstance(self.gamma, numbers.Real):
+            check_number("gamma", self.gamma, low=0.0, low_open=True)
+            return float(self.gamma)
+        if self.gamma == "mean":
+            distances = _pairwise_sample(table, sample_weight, _chi2_distances)
+            mean = float(np.mean(distances)) if distances.size else 0.0
+            return 1.0 / mean if mean > 0.0 else 1.0
+        raise ValueError(f"`gamma` must be a positive number or 'mean', got {self.gamma!r}.")
+
+
+class HistogramIntersection(VectorKernel):
+    """``sum_k min(x_k, y_k)`` for histograms.
+
+    Parameters
+    ----------
+    columns : int, str, slice or list of them, optional
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> HistogramIntersection()(np.array([[1.0, 3.0], [2.0, 1.0]]))
+    array([[4., 2.],
+           [2., 3.]])
+    """
+
+    nonnegative = True
+
+    def __init__(self, columns=None):
+        self.columns = columns
+
+    def _gram(self, table, other):
+        other = table if other is None else other
+        # min(a, b) = (a + b - |a - b|) / 2
+        gram = manhattan_distances(table, other)
+        np.subtract(table.sum(axis=1)[:, None], gram, out=gram)
+        gram += other.sum(axis=1)
+        gram *= 0.5
+        return gram
+
+    def _diag(self, table):
+        return table.sum(axis=1)
+
+
+def default_kernels():
+    """Return the kernels used when none are named: a line and three Gaussian widths.
+
+    They suit standardised numeric columns; name your own for anything else.
+    """
+    return [Linear(), RBF(factor=0.1), RBF(factor=1.0), RBF(factor=10.0)]
+
+
+def _pairwise_sample(table, sample_weight, distances):
+    """Return distances between pairs of (at most `MEDIAN_ROWS`, evenly chosen) rows that count."""
+    rows = np.arange(table.shape[0]) if sample_weight is None else np.flatnonzero(sample_weight)
+    if len(rows) > MEDIAN_ROWS:
+        rows = rows[np.linspace(0, len(rows) - 1, MEDIAN_ROWS).astype(int)]
+    full = distances(table[rows])
+    return full[np.triu_indices(len(rows), k=1)]
+
+
+def _squared_distances(table):
+    return euclidean_distances(table, squared=True)
+
+
+def _chi2_distances(table):
+    return -additive_chi2_kernel(table)

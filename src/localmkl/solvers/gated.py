@@ -1,0 +1,394 @@
+"""LMKL, the gated and non-convex method of Gonen and Alpaydin, with the gate in a kernel's feature space.
+
+    z_im = sum_k r_km k0(x_k, x_i) + v_m,   eta = gate(z),   K~ = sum_m (eta_m eta_m') * K_m
+    J(r, v) = max_alpha y'alpha - epsilon |alpha|_1 - 1/2 alpha' K~ alpha   (the SVM's optimal value)
+    dJ/deta_im = -alpha_i B_im,   B_im = sum_k k_m(x_i, x_k) eta_m(x_k) alpha_k
+
+The gate's weight vector sum_i r_im phi0(x_i) moves along its gradient sum_i (dJ/dz_im) phi0(x_i), so r moves
+along dJ/dz itself and v along its column sums: O(n^2 M) a step, and raw features are never needed.
+"""
+
+from collections.abc import Callable
+from copy import copy
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import expit, softmax
+
+from localmkl.backends import load, reference
+from localmkl.solvers.objective import Problem, primal_value, relative_gap
+from localmkl.solvers.svm import InnerSVM
+
+START_SPREAD = 0.1
+"""Root mean square of the gate's activations at a random start."""
+
+LARGEST_CHANGE = 1.0
+"""Most that a step may change an activation: a longer one can drop the gate on a plateau, saturated."""
+
+STEP_GROWTH = 2.0
+"""The next line search starts at this multiple of the last step taken."""
+
+SUFFICIENT_DECREASE = 1e-4
+"""Share of the decrease promised by the slope that a step must deliver."""
+
+SVM_SHARE = 0.05
+"""The SVM's relative gap, as a share of `tol`: what separates a decrease from the SVM's inexactness."""
+
+
+@dataclass(frozen=True)
+class GatedSolution:
+    """A local optimum of LMKL, with the certificate of its SVM.
+
+    Attributes
+    ----------
+    coefficients : ndarray of shape (n, M)
+        r: the gate's weight vectors in terms of the training points.
+    offsets : ndarray of shape (M,)
+        v: the gate's offsets.
+    gating : ndarray of shape (n, M)
+        eta on the training rows.
+    alpha : ndarray of shape (n,)
+        Signed dual variables.
+    intercept : float
+    primal, dual : float
+        Bounds of J at this gate.
+    gap : float
+        Relative duality gap of the SVM at this gate, by `certify_gated`. It says nothing about other
+        gates: the problem in the gate is not convex.
+    n_iter : int
+        Number of gates visited, the start included.
+    converged : bool
+    history : dict of ndarray
+        "primal", "dual" and "gap" of every gate visited.
+    """
+
+    coefficients: np.ndarray
+    offsets: np.ndarray
+    gating: np.ndarray
+    alpha: np.ndarray
+    intercept: float
+    primal: float
+    dual: float
+    gap: float
+    n_iter: int = 0
+    converged: bool = True
+    history: dict = field(default_factory=dict)
+
+
+def solve_gated(
+    problem,
+    gate_gram,
+    *,
+    gate="softmax",
+    tol=1e-3,
+    max_iter=100,
+    n_init=1,
+    rng=None,
+    callback=None,
+    parallel=True,
+    backend="compiled",
+):
+    """Solve localized MKL with a parametric gate by descent on the SVM's optimal value.
+
+    Problem   min_{r, v} J(r, v), see the top of this file; not convex, hence the restarts.
+    Dual      of the SVM at a fixed gate: max_alpha in J.
+    Stop      when one step lowers J by less than `tol` times its value.
+
+    A step is taken only if the SVM's primal value at the new gate is below its dual value at the old one,
+    so J itself falls, whatever the inexactness of both SVMs.
+
+    Parameters
+    ----------
+    problem : Problem
+        Its `memberships` and `p` are not used.
+    gate_gram : ndarray of shape (n, n)
+        k0 on the training rows; positive semi-definite.
+    gate : {"softmax", "sigmoid"}
+        A key of `GATES`.
+    tol : float
+        Relative decrease of J below which a run ends.
+    max_iter : int
+        Most gates visited by a run, its start included.
+    n_init : int
+        Number of runs from different random starts; the smallest J wins.
+    rng : numpy.random.Generator or numpy.random.RandomState, optional
+        Draws the starts.
+    callback : callable, optional
+        Called as ``callback(iteration, primal, dual, gap)`` at every gate; `iteration` begins at 1 in every
+        run.
+    parallel : bool
+        Whether reading the stack may use all threads.
+    backend : {"compiled", "reference"}
+
+    Returns
+    -------
+    GatedSolution
+        `converged` says whether the winning run stopped by `tol`.
+
+    References
+    ----------
+    Gonen, Alpaydin: Localized Multiple Kernel Learning, ICML 2008.
+    Lei, Binder, Dogan, Kloft: Localized Multiple Kernel Learning - A Convex Approach, supplement.
+
+    Examples
+    --------
+    >>> from localmkl.solvers.objective import Hinge
+    >>> X = np.linspace(-1.0, 1.0, 20)
+    >>> grams = np.stack([np.outer(X, X) + 1.0, np.exp(-50.0 * (X[:, None] - X) ** 2)])
+    >>> y = np.where((X > 0.0) & (X < 0.5), 1.0, -1.0)
+    >>> problem = Problem(grams, np.ones(2), np.ones((20, 1)), y, np.ones(20), Hinge(), 1)
+    >>> solution = solve_gated(problem, grams[0], rng=np.random.default_rng(0))
+    >>> bool(solution.history["primal"][-1] < solution.history["primal"][0]), solution.gap < 1e-4
+    (True, True)
+    """
+    gate_gram = np.asarray(gate_gram, dtype=np.float64)
+    _check(problem, gate_gram, gate, max_iter, n_init)
+    rng = np.random.default_rng() if rng is None else rng
+    options = {} if backend == "reference" else {"parallel": parallel}
+    descent = _Descent(problem, gate_gram, gate, tol, backend, options)
+    runs = (_run(descent, rng, max_iter, callback) for _ in range(n_init))
+    point, converged, history = min(runs, key=lambda run: run[0].svm.primal)
+    gating = apply_gate(gate, gate_gram, point.coefficients, point.offsets)
+    return GatedSolution(
+        point.coefficients,
+        point.offsets,
+        gating,
+        point.svm.alpha,
+        *certify_gated(problem, gating, point.svm.alpha),
+        n_iter=len(history["gap"]),
+        converged=converged,
+        history={key: np.array(values) for key, values in history.items()},
+    )
+
+
+def apply_gate(gate, cross_gate_gram, coefficients, offsets):
+    """Return eta of new points.
+
+    Parameters
+    ----------
+    gate : {"softmax", "sigmoid"}
+    cross_gate_gram : ndarray of shape (n_new, n)
+        k0 between the new points and the training points.
+    coefficients : ndarray of shape (n, M)
+    offsets : ndarray of shape (M,)
+
+    Returns
+    -------
+    ndarray of shape (n_new, M)
+
+    Examples
+    --------
+    >>> apply_gate("softmax", np.eye(2), np.log([[1.0, 3.0], [1.0, 1.0]]), np.zeros(2))
+    array([[0.25, 0.75],
+           [0.5 , 0.5 ]])
+    """
+    return GATES[gate].value(cross_gate_gram @ coefficients + offsets)
+
+
+def objective_gradient(problem, gate, gating, alpha, *, parallel=True, backend="compiled"):
+    """Return dJ/dz at a gate, given the SVM's solution there.
+
+    The gradient with respect to the offsets is its column sums; with respect to the coefficients, as plain
+    numbers, it is ``gate_gram @ dJ/dz``. Only support vectors have nonzero rows, so only their rows and
+    columns of the stack are read.
+
+    Parameters
+    ----------
+    problem : Problem
+    gate : {"softmax", "sigmoid"}
+    gating : ndarray of shape (n, M)
+        eta on the training rows.
+    alpha : ndarray of shape (n,)
+        The SVM's solution for K~.
+    parallel : bool
+    backend : {"compiled", "reference"}
+
+    Returns
+    -------
+    ndarray of shape (n, M)
+    """
+    options = {} if backend == "reference" else {"parallel": parallel}
+    support = np.flatnonzero(alpha)
+    products = _gated_products(
+        load(backend).block_products, problem, gating, alpha, support, **options
+    )
+    gradient = np.zeros_like(gating)
+    gradient[support] = GATES[gate].pull_back(gating[support], -alpha[support, None] * products)
+    return gradient
+
+
+def certify_gated(problem, gating, alpha):
+    """Return (intercept, primal, dual, relative gap) of the SVM at a gate, judged from scratch.
+
+    One pass over the stack in plain NumPy; the intercept is the best one for these scores.
+    """
+    products = _gated_products(reference.block_products, problem, gating, alpha)
+    scores = np.sum(gating * products, axis=1)
+    regulariser = 0.5 * float(alpha @ scores)
+    intercept = problem.loss.best_intercept(scores, problem.y, problem.C)
+    primal = primal_value(problem, regulariser, scores + intercept)
+    dual = problem.loss.dual_value(alpha, problem.y) - regulariser
+    return intercept, primal, dual, relative_gap(primal, dual)
+
+
+def _gated_products(block_products, problem, gating, alpha, samples=None, **options):
+    """Return B (n, M), or its rows `samples`, which must then hold every support vector."""
+    parts = gating * alpha[:, None]
+    rows = problem.rows
+    if samples is not None:
+        parts = parts[samples]
+        rows = samples if rows is None else rows[samples]
+    products = np.empty_like(parts)
+    for m in range(parts.shape[1]):
+        # Kernel m meets its own vector only, so the stack is handed over one kernel at a time.
+        gram, vector = problem.grams[m : m + 1], parts[:, m : m + 1]
+        products[:, m] = block_products(gram, rows, rows, vector, **options)[0, 0]
+    return products * problem.factors
+
+
+def _check(problem, gate_gram, gate, max_iter, n_init):
+    n_samples = len(problem.y)
+    if gate not in GATES:
+        raise ValueError(f"`gate` must be one of {tuple(GATES)}, got {gate!r}.")
+    if gate_gram.shape != (n_samples, n_samples):
+        raise ValueError(
+            f"`gate_gram` must have shape {(n_samples, n_samples)}, one row and one column for each "
+            f"training sample, got {gate_gram.shape}."
+        )
+    for name, value in (("max_iter", max_iter), ("n_init", n_init)):
+        if value < 1:
+            raise ValueError(f"`{name}` must be at least 1, got {value}.")
+
+
+class _Point(NamedTuple):
+    """A gate and the SVM solved there."""
+
+    coefficients: np.ndarray
+    offsets: np.ndarray
+    activations: np.ndarray
+    gating: np.ndarray
+    svm: InnerSVM
+
+
+def _run(descent, rng, max_iter, callback):
+    """Descend from one random start; return the last point, whether it is settled, and the history."""
+    point, step, settled = descent.start(rng), np.inf, False
+    history: dict[str, list] = {"primal": [], "dual": [], "gap": []}
+    for iteration in range(1, max_iter + 1):
+        gap = relative_gap(point.svm.primal, point.svm.dual)
+        for key, value in zip(history, (point.svm.primal, point.svm.dual, gap), strict=True):
+            history[key].append(value)
+        if callback is not None:
+            callback(iteration, point.svm.primal, point.svm.dual, gap)
+        if settled or iteration == max_iter:
+            break
+        following, step = descent.line_search(point, step)
+        if following is None:
+            settled = True
+            break
+        decrease = point.svm.primal - following.svm.primal
+        settled = decrease < descent.tol * point.svm.primal
+        point = following
+    return point, settled, history
+
+
+class _Descent:
+    """What every run shares: the data, the options, and one buffer for the combined kernel."""
+
+    def __init__(self, problem, gate_gram, gate, tol, backend, options):
+        self.problem = problem
+        self.gate_gram = gate_gram
+        self.gate = gate
+        self.tol = tol
+        self.backend = backend
+        self.options = options
+        self.kernel = np.empty_like(gate_gram)
+
+    def start(self, rng):
+        """Return the point of small random coefficients and offsets."""
+        shape = len(self.gate_gram), len(self.problem.grams)
+        reach = float(np.linalg.norm(self.gate_gram)) / np.sqrt(shape[0])
+        coefficients = rng.standard_normal(shape) * START_SPREAD / (reach or 1.0)
+        offsets = rng.standard_normal(shape[1]) * START_SPREAD
+        activations = self.gate_gram @ coefficients + offsets
+        svm = InnerSVM(self.problem.y, self.problem.C, self.problem.loss, backend=self.backend)
+        return self.solve_at(coefficients, offsets, activations, svm)
+
+    def solve_at(self, coefficients, offsets, activations, svm):
+        """Return the point of this gate; a copy of `svm` is solved, from its dual variables."""
+        gating = GATES[self.gate].value(activations)
+        weights = np.diag(self.problem.factors)
+        load(self.backend).combine(
+            self.problem.grams, self.problem.rows, weights, gating, self.kernel, **self.options
+        )
+        svm = copy(svm)
+        svm.alpha = svm.alpha.copy()
+        svm.solve(self.kernel, SVM_SHARE * self.tol)
+        return _Point(coefficients, offsets, activations, gating, svm)
+
+    def line_search(self, point, step):
+        """Return a point with a smaller J down the gradient, or None, and the next step to try.
+
+        Give up once the decrease that the slope promises is below what would end the run anyway.
+        """
+        gradient = objective_gradient(
+            self.problem,
+            self.gate,
+            point.gating,
+            point.svm.alpha,
+            backend=self.backend,
+            **self.options,
+        )
+        totals = gradient.sum(axis=0)
+        change = self.gate_gram @ gradient + totals
+        # The squared norm of the gradient in feature space, offsets included.
+        slope = float(np.sum(gradient * change))
+        if not slope > 0.0:
+            return None, step
+        step = min(step, LARGEST_CHANGE / float(np.abs(change).max()))
+        while True:
+            trial = self.solve_at(
+                point.coefficients - step * gradient,
+                point.offsets - step * totals,
+                point.activations - step * change,
+                point.svm,
+            )
+            promised = step * slope
+            if trial.svm.primal <= point.svm.dual - SUFFICIENT_DECREASE * promised:
+                return trial, STEP_GROWTH * step
+            if promised <= SVM_SHARE * self.tol * point.svm.primal:
+                return None, step
+            # The minimiser of the parabola through J, its slope and the trial, kept within bounds.
+            excess = trial.svm.primal - point.svm.dual + promised
+            step *= min(max(0.5 * promised / excess, 0.1), 0.5)
+
+
+class Gate(NamedTuple):
+    """How activations z (n, M) become weights eta (n, M), and how a gradient goes back.
+
+    Attributes
+    ----------
+    value : callable
+        ``value(z) -> eta``.
+    pull_back : callable
+        ``pull_back(eta, dJ/deta) -> dJ/dz``: the chain rule.
+    """
+
+    value: Callable
+    pull_back: Callable
+
+
+def _softmax_pull_back(eta, slopes):
+    return eta * (slopes - np.sum(eta * slopes, axis=1, keepdims=True))
+
+
+def _sigmoid_pull_back(eta, slopes):
+    return eta * (1.0 - eta) * slopes
+
+
+GATES = {
+    "softmax": Gate(lambda z: softmax(z, axis=1), _softmax_pull_back),
+    "sigmoid": Gate(expit, _sigmoid_pull_back),
+}
+"""The kernels compete for each point (softmax), or each decides for itself (sigmoid)."""
