@@ -155,8 +155,7 @@ def test_diagonal_bound_grows_on_the_way_from_even_to_hard_memberships(seed, p):
     rng = np.random.default_rng(seed)
     diagonals, hard = draw_diagonals(rng, 7, 20), draw_hard(rng, 20, 3)
     values = [
-        rademacher_bound(diagonals, (1 - share) / 3 + share * hard, p, 1.0)
-        for share in np.linspace(0, 1, 6)
+        rademacher_bound(diagonals, (1 - share) / 3 + share * hard, p, 1.0) for share in np.linspace(0, 1, 6)
     ]
     assert np.all(np.diff(values) >= -1e-12)
 
@@ -255,9 +254,7 @@ def test_bound_holds_for_the_worst_function_of_a_class_whose_risk_is_known():
     for _ in range(200):
         margins = rng.choice([-1.0, 1.0], size=30)
         empirical = np.clip(1 - np.outer(w, margins), 0, 1).mean(axis=1)
-        slack = generalization_bound(
-            0.0, np.ones((30, 1)), 1, 1, 1.0, 1.0, delta=0.5, loss_bound=1.0
-        ).total
+        slack = generalization_bound(0.0, np.ones((30, 1)), 1, 1, 1.0, 1.0, delta=0.5, loss_bound=1.0).total
         assert np.all(risks <= empirical + slack)
 
 

@@ -24,7 +24,7 @@ _HOME = {
     "save": "persistence",
 }
 
-__all__ = [*_HOME, "__version__"]  # noqa: PLE0604
+__all__ = [*_HOME, "__version__"]
 
 if TYPE_CHECKING:
     from localmkl.estimators import (  # noqa: F401

@@ -14,15 +14,17 @@ PSD_SAMPLE = 200
 """Rows of the principal submatrix whose eigenvalues are looked at."""
 
 
-def check_number(name, value, *, low, low_open=False, high=np.inf):
+def check_number(name, value, *, low, low_open=False, high=np.inf, finite=False):
     """Raise unless `value` is a real number in [low, high], or (low, high] if `low_open`."""
     expected = f"greater than {low}" if low_open else f"at least {low}"
     if np.isfinite(high):
         expected += f" and at most {high}"
+    elif finite:
+        expected += " and finite"
     if not isinstance(value, numbers.Real) or isinstance(value, bool | np.bool_):
         raise ValueError(f"`{name}` must be a number {expected}, got {value!r}.")
     too_low = not value > low if low_open else not value >= low
-    if too_low or value > high:
+    if too_low or value > high or (finite and np.isinf(value)):
         raise ValueError(f"`{name}` must be {expected}, got {value}.")
 
 
@@ -34,7 +36,8 @@ def check_integer(name, value, *, low):
 
 def check_option(name, value, options):
     """Raise unless `value` is one of `options`."""
-    if not any(value is option or value == option for option in options):
+    is_text = isinstance(value, str)  # arrays and the like cannot be compared with ==
+    if not any(value is option or (is_text and value == option) for option in options):
         allowed = ", ".join(repr(option) for option in options)
         raise ValueError(f"`{name}` must be one of {allowed}, got {value!r}.")
 
@@ -42,7 +45,7 @@ def check_option(name, value, options):
 def check_evenness(evenness, n_clusters):
     """Raise unless the average evenness can be had with this many clusters."""
     low = 1.0 / n_clusters
-    is_number = isinstance(evenness, numbers.Real)
+    is_number = isinstance(evenness, numbers.Real) and not isinstance(evenness, bool)
     if not is_number or not low - 1e-12 <= evenness <= 1.0:
         raise ValueError(
             f"`evenness` must lie in [1/n_clusters, 1] = [{low:.4g}, 1], got {evenness!r}; "
@@ -55,8 +58,7 @@ def check_memberships(memberships, n_samples, source="`gate`"):
     array = np.asarray(memberships, dtype=np.float64)
     if array.ndim != 2 or array.shape[0] != n_samples:
         raise ValueError(
-            f"{source} must give memberships of shape ({n_samples}, n_clusters), "
-            f"got shape {array.shape}."
+            f"{source} must give memberships of shape ({n_samples}, n_clusters), got shape {array.shape}."
         )
     if not np.isfinite(array).all() or array.min() < 0.0:
         raise ValueError(f"{source} must give finite memberships that are not negative.")
@@ -76,7 +78,8 @@ def check_grams(grams):
     Arrays of these types are returned as they are, never copied; one matrix counts as a stack of one.
     """
     if isinstance(grams, list | tuple):
-        shapes = sorted({np.shape(gram) for gram in grams})
+        grams = [np.asarray(gram) for gram in grams]
+        shapes = sorted({gram.shape for gram in grams})
         if len(shapes) > 1:
             raise ValueError(f"`grams` must all have one shape, got {shapes}.")
     array = np.asarray(grams)
@@ -105,8 +108,7 @@ def check_finite_grams(grams):
             if not np.isfinite(block).all():
                 row = start + int(np.argmin(np.isfinite(block).all(axis=1)))
                 raise ValueError(
-                    f"`grams[{m}]` contains NaN or infinity (row {row}); "
-                    "remove or impute such entries first."
+                    f"`grams[{m}]` contains NaN or infinity (row {row}); remove or impute such entries first."
                 )
 
 
@@ -130,6 +132,12 @@ def check_training_grams(grams):
             raise ValueError(
                 f"`grams[{m}]` must be symmetric, its entries differ from those of its transpose "
                 f"by up to {asymmetry:.3g}; average it with its transpose if that is rounding."
+            )
+        lowest = float(gram.diagonal().min())
+        if lowest < -PSD_TOLERANCE * size:
+            raise ValueError(
+                f"`grams[{m}]` must be positive semidefinite, its diagonal holds {lowest:.3g}; "
+                "shift or clip its spectrum, or use another kernel."
             )
         part = np.asarray(gram[np.ix_(picked, picked)], dtype=np.float64)
         smallest = float(np.linalg.eigvalsh(part)[0])

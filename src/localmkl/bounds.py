@@ -218,8 +218,7 @@ def generalization_bound(
         raise ValueError(f"`delta` must lie strictly between 0 and 1, got {delta}.")
     if not 0.0 <= empirical_risk <= loss_bound:
         raise ValueError(
-            f"`empirical_risk` must lie between 0 and `loss_bound` = {loss_bound}, "
-            f"got {empirical_risk}."
+            f"`empirical_risk` must lie between 0 and `loss_bound` = {loss_bound}, got {empirical_risk}."
         )
     n_samples, n_clusters = memberships.shape
     mass = np.square(memberships).sum()
@@ -392,17 +391,13 @@ def _check_class(p, D):
 def _check_memberships(memberships):
     memberships = np.asarray(memberships, dtype=np.float64)
     if memberships.ndim != 2 or 0 in memberships.shape:
-        raise ValueError(
-            f"`memberships` must have shape (n_samples, n_clusters), got {memberships.shape}."
-        )
+        raise ValueError(f"`memberships` must have shape (n_samples, n_clusters), got {memberships.shape}.")
     if not np.all(memberships >= 0.0):
         raise ValueError(f"`memberships` must not be negative, got {memberships.min()}.")
     sums = memberships.sum(axis=1)
     worst = int(np.argmax(np.abs(sums - 1.0)))
     if abs(sums[worst] - 1.0) > 1e-6:
-        raise ValueError(
-            f"`memberships` must have rows that sum to one, got {sums[worst]:g} in row {worst}."
-        )
+        raise ValueError(f"`memberships` must have rows that sum to one, got {sums[worst]:g} in row {worst}.")
     return memberships
 
 
@@ -421,14 +416,10 @@ def _check_diagonals(diagonals, n_samples):
 def _check_targets(y, n_samples, classes):
     y = np.asarray(y)
     if y.shape != (n_samples,):
-        raise ValueError(
-            f"`y` must have shape ({n_samples},), one value a row of `X`, got {y.shape}."
-        )
+        raise ValueError(f"`y` must have shape ({n_samples},), one value a row of `X`, got {y.shape}.")
     if classes is not None and not np.isin(y, classes).all():
         unknown = y[~np.isin(y, classes)].tolist()[0]
-        raise ValueError(
-            f"`y` must hold labels among {np.asarray(classes).tolist()}, got {unknown!r}."
-        )
+        raise ValueError(f"`y` must hold labels among {np.asarray(classes).tolist()}, got {unknown!r}.")
     return y
 
 

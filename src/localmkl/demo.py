@@ -49,9 +49,7 @@ def run_demo(n_samples=300, seed=0, console=None):
     console.print(table)
     console.print(_weights_table("MKL", models["MKL"]))
     console.print(_weights_table("CLMKL", models["CLMKL"]))
-    console.print(
-        "MKL must give one answer to 'which view matters?'; CLMKL gives one for each cluster.\n"
-    )
+    console.print("MKL must give one answer to 'which view matters?'; CLMKL gives one for each cluster.\n")
     return models
 
 

@@ -155,9 +155,7 @@ def _ratios(tau, distances):
     return np.exp(-tau * excess)
 
 
-def kernel_kmeans(
-    gram, n_clusters, *, sample_weight=None, n_init=10, max_iter=100, random_state=None
-):
+def kernel_kmeans(gram, n_clusters, *, sample_weight=None, n_init=10, max_iter=100, random_state=None):
     """Partition the rows of a Gram matrix by kernel k-means; all restarts share each product.
 
     Parameters

@@ -4,13 +4,13 @@ A file is written whole or not at all: to a temporary name beside it, then renam
 """
 
 import os
-import tempfile
-import zipfile
+import uuid
+from importlib import import_module
 from pathlib import Path
 
 from sklearn.base import BaseEstimator
 
-OWN_TYPES = "localmkl."
+PACKAGE = "localmkl"
 
 
 def save(model, path):
@@ -37,23 +37,33 @@ def save(model, path):
 
     if not isinstance(model, BaseEstimator):
         raise TypeError(f"`model` must be an estimator, got {type(model).__name__}.")
-    path = Path(path)
-    content = skops.io.dumps(model)
-    foreign = _foreign_types(content)
+    try:
+        content = skops.io.dumps(model)
+        foreign = _foreign(_untrusted_types(content))
+    except Exception as error:  # skops meets types it cannot take apart in many ways
+        raise TypeError(
+            f"The model cannot be saved: it holds something that skops cannot write ({error}); "
+            "fit it on arrays, with kernels and gates of localmkl or scikit-learn."
+        ) from error
     if foreign:
         raise TypeError(
             f"The model cannot be saved: it holds {', '.join(foreign)}; use kernels and gates of "
             "localmkl or scikit-learn instead of plain functions and own classes."
         )
-    handle, name = tempfile.mkstemp(dir=path.parent or ".", prefix=f".{path.name}.")
+    _write_whole(Path(path), content)
+
+
+def _write_whole(path, content):
+    """Write to a temporary name beside `path`, then rename: the old file stays until the end."""
+    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
     try:
-        with os.fdopen(handle, "wb") as file:
+        with open(temporary, "xb") as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
-        os.replace(name, path)
+        os.replace(temporary, path)
     except BaseException:
-        Path(name).unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
         raise
 
 
@@ -77,26 +87,63 @@ def load(path):
 
     content = Path(path).read_bytes()
     try:
-        foreign = _foreign_types(content)
-        trusted = [name for name in _untrusted_types(content) if name.startswith(OWN_TYPES)]
-        if not foreign:
-            return skops.io.loads(content, trusted=trusted)
-    except (zipfile.BadZipFile, KeyError, ValueError, TypeError, AttributeError, EOFError) as error:
+        untrusted = _untrusted_types(content)
+        foreign = _foreign(untrusted)
+        model = None if foreign else skops.io.loads(content, trusted=untrusted)
+    except Exception as error:  # a damaged file fails in zip, JSON, NumPy or skops
         raise ValueError(
             f"{str(path)!r} is not a localmkl model, or is damaged ({error}); "
             "models are written by `localmkl.save`."
         ) from error
-    raise ValueError(
-        f"{str(path)!r} names types that are not localmkl's: {', '.join(foreign)}; "
-        "only load models from people you trust, and save them again without these."
-    )
+    if foreign:
+        raise ValueError(
+            f"{str(path)!r} names types that are not localmkl's: {', '.join(foreign)}; "
+            "only load models from people you trust, and save them again without these."
+        )
+    if not isinstance(model, BaseEstimator):
+        raise ValueError(
+            f"{str(path)!r} is not a localmkl model, it holds {type(model).__name__}; "
+            "models are written by `localmkl.save`."
+        )
+    return model
 
 
 def _untrusted_types(content):
+    """Return the names in the file that skops itself does not know to be safe."""
     import skops.io
 
     return skops.io.get_untrusted_types(data=content)
 
 
-def _foreign_types(content):
-    return [name for name in _untrusted_types(content) if not name.startswith(OWN_TYPES)]
+def _foreign(names):
+    """Return those names that are neither classes of localmkl nor splitters and scores of a search."""
+    others = [name for name in names if not _is_own_class(name)]
+    return [name for name in others if name not in _parts_of_searches()]
+
+
+def _is_own_class(name):
+    """Whether a class of localmkl has this name.
+
+    The prefix alone would not do: modules also hold what they import, so that a file could ask for, and
+    call, ``localmkl.import_module``.
+    """
+    module, _, attribute = name.rpartition(".")
+    if module.partition(".")[0] != PACKAGE:
+        return False
+    try:
+        found = getattr(import_module(module), attribute, None)
+    except ImportError:
+        return False
+    return isinstance(found, type) and f"{found.__module__}.{found.__name__}" == name
+
+
+def _parts_of_searches():
+    from sklearn import metrics, model_selection
+
+    splitters = (model_selection.BaseCrossValidator, model_selection.BaseShuffleSplit)
+    parts = [cls for cls in vars(model_selection).values() if isinstance(cls, type)]
+    parts = [cls for cls in parts if issubclass(cls, splitters)]
+    scorers = [metrics.get_scorer(name) for name in metrics.get_scorer_names()]
+    parts += [type(scorer) for scorer in scorers] + [scorer._score_func for scorer in scorers]
+    names = {f"{part.__module__}.{part.__name__}" for part in parts}
+    return names | {"sklearn.metrics._scorer._PassthroughScorer"}

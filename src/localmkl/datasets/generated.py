@@ -81,7 +81,7 @@ def make_localized(
     check_integer("n_columns", n_columns, low=n_groups)
     check_number("locality", locality, low=0.0, high=1.0)
     check_number("separation", separation, low=0.0)
-    check_number("noise", noise, low=0.0)
+    check_number("noise", noise, low=0.0, high=np.inf if regression else 1.0)
     rng = check_random_state(random_state)
     groups = rng.randint(n_groups, size=n_samples)
     table = rng.normal(size=(n_samples, n_views, n_columns))

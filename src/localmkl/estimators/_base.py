@@ -126,8 +126,7 @@ class BaseMKL(BaseEstimator, ABC):
         X.check_finite()
         if X.n_kernels != len(self.factors_):
             raise ValueError(
-                f"The stack must hold the {len(self.factors_)} kernels of the fit, "
-                f"got {X.n_kernels}."
+                f"The stack must hold the {len(self.factors_)} kernels of the fit, got {X.n_kernels}."
             )
         if X.shape[1] != self.n_features_in_:
             raise ValueError(
@@ -246,8 +245,7 @@ class ClassifierPart(ClassifierMixin):
     def _check_y(self, y):
         if y is None:
             raise ValueError(
-                "This classifier requires y to be passed, but the target y is None; "
-                "pass the labels."
+                "This classifier requires y to be passed, but the target y is None; pass the labels."
             )
         y = column_or_1d(y, warn=True)
         if y.dtype.kind == "f" and not np.isfinite(y).all():
@@ -304,8 +302,7 @@ class RegressorPart(RegressorMixin):
     def _check_y(self, y):
         if y is None:
             raise ValueError(
-                "This regressor requires y to be passed, but the target y is None; "
-                "pass the target values."
+                "This regressor requires y to be passed, but the target y is None; pass the target values."
             )
         y = column_or_1d(y, warn=True)
         try:
@@ -313,9 +310,7 @@ class RegressorPart(RegressorMixin):
         except (TypeError, ValueError) as error:
             raise ValueError(f"`y` must hold numbers for regression, got text: {error}.") from error
         if not np.isfinite(y).all():
-            raise ValueError(
-                "Input y contains NaN or infinity; every sample needs a finite target."
-            )
+            raise ValueError("Input y contains NaN or infinity; every sample needs a finite target.")
         return y
 
     def _targets(self, y, sample_weight):
@@ -340,10 +335,6 @@ class RegressorPart(RegressorMixin):
         -------
         ndarray of shape (n_samples,)
         """
-        return self._decide(X)
-
-    def decision_function(self, X):
-        """Return the same as `predict`: intercept plus contributions."""
         return self._decide(X)
 
 

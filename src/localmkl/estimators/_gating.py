@@ -37,9 +37,7 @@ class GateKernel:
         self.own = None
         if isinstance(spec, int | np.integer) and not isinstance(spec, bool):
             if not -n_kernels <= spec < n_kernels:
-                raise ValueError(
-                    f"`gate_kernel` must index one of the {n_kernels} kernels, got {spec}."
-                )
+                raise ValueError(f"`gate_kernel` must index one of the {n_kernels} kernels, got {spec}.")
         elif spec is not None and precomputed:
             raise ValueError(
                 f"`gate_kernel` must be None or an index with precomputed kernels, got {spec!r}; "
@@ -119,9 +117,7 @@ class ModelGate:
 
     def memberships(self, X, grams, rows):
         """Return memberships of a block of new rows."""
-        given = (
-            self.model.predict_proba(X) if hasattr(self.model, "predict_proba") else self.model(X)
-        )
+        given = self.model.predict_proba(X) if hasattr(self.model, "predict_proba") else self.model(X)
         return _maybe_hard(check_memberships(given, rows.stop - rows.start), self.hard)
 
 

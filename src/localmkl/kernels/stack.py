@@ -58,14 +58,19 @@ class GramStack:
         expected = self.grams.shape[:2]
         if self._diagonals is not None and self._diagonals.shape != expected:
             raise ValueError(
-                f"`diagonals` must have shape (n_kernels, n_rows) = {expected}, "
-                f"got {self._diagonals.shape}."
+                f"`diagonals` must have shape (n_kernels, n_rows) = {expected}, got {self._diagonals.shape}."
             )
 
     @classmethod
     def open(cls, path):
         """Open an ``.npy`` file of shape (n_kernels, n_rows, n_columns) as a memory map."""
-        return cls(np.load(path, mmap_mode="r", allow_pickle=False))
+        try:
+            grams = np.lib.format.open_memmap(path, mode="r")
+        except ValueError as error:
+            raise ValueError(
+                f"{str(path)!r} must be an .npy file of numbers, as `numpy.save` writes it ({error})."
+            ) from error
+        return cls(grams)
 
     @property
     def n_kernels(self):
@@ -93,9 +98,19 @@ class GramStack:
         n_rows, n_columns = self.shape
         return f"GramStack({self.n_kernels} kernels, {n_rows} x {n_columns}, {self.dtype})"
 
+    def __array__(self, dtype=None, copy=None):
+        """Refuse: code that wants one matrix would misread a stack of them."""
+        raise TypeError(
+            "A `GramStack` is not an array; pass it to an estimator of localmkl with "
+            "`kernels='precomputed'`, or call its `to_array()`."
+        )
+
     def __getitem__(self, key):
         """Return the stack of some rows, or rows and columns; nothing is copied."""
-        rows, columns = key if isinstance(key, tuple) else (key, slice(None))
+        key = key if isinstance(key, tuple) else (key,)
+        if len(key) > 2:
+            raise IndexError(f"A `GramStack` has rows and columns, got {len(key)} indices.")
+        rows, columns = (*key, slice(None))[:2]
         sliced = object.__new__(GramStack)
         sliced.__dict__.update(self.__dict__)
         sliced.rows = _pick(self.rows, rows, self.grams.shape[1])
@@ -104,14 +119,23 @@ class GramStack:
 
     def block(self, m, rows=slice(None), columns=slice(None)):
         """Return a copy of a part of the m-th Gram as float64."""
-        part = self[rows, columns]
-        picked = self.grams[m] if part.rows is None else self.grams[m][part.rows]
-        picked = picked if part.columns is None else picked[:, part.columns]
-        return np.array(picked, dtype=np.float64)
+        part, gram = self[rows, columns], self.grams[m]
+        if part.rows is None and part.columns is None:
+            return np.array(gram, dtype=np.float64)
+        if part.columns is None:
+            picked = gram[part.rows]
+        else:
+            every = slice(None) if part.rows is None else part.rows[:, None]
+            picked = gram[every, part.columns]
+        return np.asarray(picked, dtype=np.float64)
 
     def to_array(self):
         """Return the stack as a new array of shape (n_kernels, n_rows, n_columns)."""
-        return np.stack([self.block(m) for m in range(self.n_kernels)])
+        _checks.check_memory(self.n_kernels, *self.shape)
+        array = np.empty((self.n_kernels, *self.shape))
+        for m in range(self.n_kernels):
+            array[m] = self.block(m)
+        return array
 
     def diagonals(self):
         """Return ``k_m(x, x)`` of the rows, (n_kernels, n_rows)."""
@@ -186,10 +210,12 @@ def fit_kernel(kernel, X, sample_weight=None):
     """Return a fitted copy of one kernel or plain function."""
     if isinstance(kernel, Kernel):
         return clone(kernel).fit(X, sample_weight)
-    if callable(kernel):
+    if callable(kernel) and not isinstance(kernel, type):
         return CallableKernel(kernel)
+    hint = f"; write {kernel.__name__}()" if isinstance(kernel, type) else ""
     raise ValueError(
-        f"`kernels` must hold kernels of `localmkl.kernels` or functions f(X, Y), got {kernel!r}."
+        "A kernel must be an instance of one in `localmkl.kernels` or a function f(X, Y), "
+        f"got {kernel!r}{hint}."
     )
 
 
@@ -199,12 +225,18 @@ def compute_stack(kernels, X):
     _checks.check_memory(len(kernels), n_samples, n_samples)
     grams = np.empty((len(kernels), n_samples, n_samples))
     for m, kernel in enumerate(kernels):
-        grams[m] = kernel(X)
+        gram = kernel(X)
+        if np.shape(gram) != (n_samples, n_samples):
+            raise ValueError(
+                f"`kernels[{m}]` must return shape ({n_samples}, {n_samples}) for {n_samples} rows, "
+                f"got {np.shape(gram)}."
+            )
+        grams[m] = gram
     stack = GramStack(grams)
     stack.check_finite()
-    if any(isinstance(kernel, CallableKernel) for kernel in kernels):
+    if not all(_is_ours(kernel) for kernel in kernels):
         stack.check_training()
-    stack._verdicts.add("symmetric")  # our own kernels are, by construction
+    stack._verdicts.add("symmetric")
     return stack
 
 
@@ -262,13 +294,21 @@ def take_rows(X, rows):
     return X[rows]
 
 
+def _is_ours(kernel):
+    """Whether the kernel is symmetric and positive semidefinite by construction."""
+    ours = type(kernel).__module__.startswith("localmkl.")
+    return ours and not isinstance(kernel, CallableKernel)
+
+
 def _count(X):
     return X.shape[0] if hasattr(X, "shape") else len(X)
 
 
 def _pick(current, key, size, *, always=False):
     """Compose an index: `key` applied to `current` (None: all `size`)."""
-    key = key if isinstance(key, slice) else np.asarray(key).ravel()
+    if not isinstance(key, slice):
+        key = np.asarray(key).ravel()
+        key = key if key.size else key.astype(np.intp)  # [] is an array of floats
     if not always and isinstance(key, slice) and key == slice(None):
         return current
     base = np.arange(size) if current is None else current

@@ -30,6 +30,9 @@ from localmkl._checks import check_integer, check_number
 MEDIAN_ROWS = 1000
 """Most rows whose pairwise distances are looked at for a data-driven width."""
 
+EQUAL = 1e-12
+"""Squared distances below this share of the largest one are rounding: the rows are equal."""
+
 
 class Kernel(BaseEstimator, ABC):
     """A kernel function with parameters, some of which may be learned from training rows.
@@ -110,13 +113,12 @@ class VectorKernel(Kernel):
         name = type(self).__name__
         picked = X
         if self.columns is not None:
-            chosen = [self.columns] if isinstance(self.columns, str | int) else self.columns
+            single = isinstance(self.columns, str | numbers.Integral)
+            chosen = [self.columns] if single else self.columns
             try:
                 picked = _safe_indexing(X, chosen, axis=1)
             except (IndexError, KeyError, ValueError) as error:
-                raise ValueError(
-                    f"{name} cannot take `columns` {self.columns!r}: {error}"
-                ) from error
+                raise ValueError(f"{name} cannot take `columns` {self.columns!r}: {error}") from error
         try:
             table = check_array(picked, dtype=np.float64, input_name="X")
         except ValueError as error:
@@ -181,14 +183,12 @@ class Polynomial(VectorKernel):
 
     def _learn(self, table, sample_weight):
         check_integer("degree", self.degree, low=1)
-        check_number("coef0", self.coef0, low=0.0)
+        check_number("coef0", self.coef0, low=0.0, finite=True)
         if self.gamma is not None:
-            check_number("gamma", self.gamma, low=0.0, low_open=True)
+            check_number("gamma", self.gamma, low=0.0, low_open=True, finite=True)
 
     def _gram(self, table, other):
-        return polynomial_kernel(
-            table, other, degree=self.degree, gamma=self.gamma, coef0=self.coef0
-        )
+        return polynomial_kernel(table, other, degree=self.degree, gamma=self.gamma, coef0=self.coef0)
 
     def _diag(self, table):
         gamma = 1.0 / table.shape[1] if self.gamma is None else self.gamma
@@ -202,7 +202,7 @@ class RBF(VectorKernel):
     ----------
     gamma : float, "scale" or "median", default="scale"
         ``"scale"`` is 1 / (number of columns * variance of the training rows), as in scikit-learn;
-        ``"median"`` is 1 / (median squared distance between training rows).
+        ``"median"`` is 1 / (median squared distance between training rows that differ).
     factor : float, default=1.0
         Multiplies gamma: several widths around a data-driven one.
     columns : int, str, slice or list of them, optional
@@ -236,9 +236,9 @@ class RBF(VectorKernel):
         return np.ones(table.shape[0])
 
     def _width(self, table, sample_weight):
-        check_number("factor", self.factor, low=0.0, low_open=True)
+        check_number("factor", self.factor, low=0.0, low_open=True, finite=True)
         if isinstance(self.gamma, numbers.Real):
-            check_number("gamma", self.gamma, low=0.0, low_open=True)
+            check_number("gamma", self.gamma, low=0.0, low_open=True, finite=True)
             return self.factor * float(self.gamma)
         if self.gamma == "scale":
             weights = np.ones(table.shape[0]) if sample_weight is None else sample_weight
@@ -247,12 +247,9 @@ class RBF(VectorKernel):
             spread = np.average((table - means.mean()) ** 2, axis=0, weights=weights).mean()
             return self.factor / (table.shape[1] * spread) if spread > 0.0 else self.factor
         if self.gamma == "median":
-            distances = _pairwise_sample(table, sample_weight, _squared_distances)
-            middle = float(np.median(distances)) if distances.size else 0.0
-            return self.factor / middle if middle > 0.0 else self.factor
-        raise ValueError(
-            f"`gamma` must be a positive number, 'scale' or 'median', got {self.gamma!r}."
-        )
+            distances, weights = _pairwise_sample(table, sample_weight, _squared_distances)
+            return self.factor / _weighted_median(distances, weights) if distances.size else self.factor
+        raise ValueError(f"`gamma` must be a positive number, 'scale' or 'median', got {self.gamma!r}.")
 
 
 class Chi2(VectorKernel):
@@ -261,7 +258,7 @@ class Chi2(VectorKernel):
     Parameters
     ----------
     gamma : float or "mean", default="mean"
-        ``"mean"`` is one over the mean chi-squared distance between training rows.
+        ``"mean"`` is one over the mean chi-squared distance between training rows that differ.
     columns : int, str, slice or list of them, optional
     """
 
@@ -276,19 +273,18 @@ class Chi2(VectorKernel):
 
     def _gram(self, table, other):
         gamma = self.gamma_ if hasattr(self, "gamma_") else self._width(table, None)
-        return chi2_kernel(table, other, gamma=gamma)
+        return chi2_kernel(_writeable(table), None if other is None else _writeable(other), gamma=gamma)
 
     def _diag(self, table):
         return np.ones(table.shape[0])
 
     def _width(self, table, sample_weight):
         if isinstance(self.gamma, numbers.Real):
-            check_number("gamma", self.gamma, low=0.0, low_open=True)
+            check_number("gamma", self.gamma, low=0.0, low_open=True, finite=True)
             return float(self.gamma)
         if self.gamma == "mean":
-            distances = _pairwise_sample(table, sample_weight, _chi2_distances)
-            mean = float(np.mean(distances)) if distances.size else 0.0
-            return 1.0 / mean if mean > 0.0 else 1.0
+            distances, weights = _pairwise_sample(table, sample_weight, _chi2_distances)
+            return 1.0 / float(np.average(distances, weights=weights)) if distances.size else 1.0
         raise ValueError(f"`gamma` must be a positive number or 'mean', got {self.gamma!r}.")
 
 
@@ -334,17 +330,38 @@ def default_kernels():
 
 
 def _pairwise_sample(table, sample_weight, distances):
-    """Return distances between pairs of (at most `MEDIAN_ROWS`, evenly chosen) rows that count."""
-    rows = np.arange(table.shape[0]) if sample_weight is None else np.flatnonzero(sample_weight)
+    """Return the distances between rows that differ, and how often each pair counts.
+
+    Of more than `MEDIAN_ROWS` rows, this many are looked at, evenly chosen. Equal rows are left out, so
+    that a row of weight w is the same as w equal rows.
+    """
+    weights = np.ones(table.shape[0]) if sample_weight is None else sample_weight
+    rows = np.flatnonzero(weights)
     if len(rows) > MEDIAN_ROWS:
         rows = rows[np.linspace(0, len(rows) - 1, MEDIAN_ROWS).astype(int)]
-    full = distances(table[rows])
-    return full[np.triu_indices(len(rows), k=1)]
+    pairs = np.triu_indices(len(rows), k=1)
+    found = distances(table[rows])[pairs]
+    counts = weights[rows][pairs[0]] * weights[rows][pairs[1]]
+    differ = found > EQUAL * found.max(initial=0.0)
+    return found[differ], counts[differ]
+
+
+def _weighted_median(values, weights):
+    order = np.argsort(values)
+    shares = np.cumsum(weights[order])
+    middle = 0.5 * shares[-1]
+    low, high = (np.searchsorted(shares, middle, side=side) for side in ("left", "right"))
+    return float(values[order[[low, high]]].mean())
 
 
 def _squared_distances(table):
-    return euclidean_distances(table, squared=True)
+    return euclidean_distances(table - table.mean(axis=0), squared=True)
 
 
 def _chi2_distances(table):
-    return -additive_chi2_kernel(table)
+    return -additive_chi2_kernel(_writeable(table))
+
+
+def _writeable(table):
+    """Return the table, copied if it is read-only (frames, memory maps): additive chi2 cannot read it."""
+    return np.require(table, requirements="W")

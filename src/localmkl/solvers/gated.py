@@ -17,19 +17,19 @@ import numpy as np
 from scipy.special import expit, softmax
 
 from localmkl.backends import load, reference
-from localmkl.solvers.objective import Problem, primal_value, relative_gap
+from localmkl.solvers.objective import primal_value, relative_gap
 from localmkl.solvers.svm import InnerSVM
 
 START_SPREAD = 0.1
 """Root mean square of the gate's activations at a random start."""
 
 LARGEST_CHANGE = 1.0
-"""Most that a step may change an activation: a longer one can drop the gate on a plateau, saturated."""
+"""Most that a step may change an activation: longer ones saturate the gate, where its gradient vanishes."""
 
 STEP_GROWTH = 2.0
 """The next line search starts at this multiple of the last step taken."""
 
-SUFFICIENT_DECREASE = 1e-4
+SUFFICIENT_DECREASE = 0.1
 """Share of the decrease promised by the slope that a step must deliver."""
 
 SVM_SHARE = 0.05
@@ -96,7 +96,8 @@ def solve_gated(
     Stop      when one step lowers J by less than `tol` times its value.
 
     A step is taken only if the SVM's primal value at the new gate is below its dual value at the old one,
-    so J itself falls, whatever the inexactness of both SVMs.
+    so J itself falls, whatever the inexactness of both SVMs. Line searches start at twice the last step, cut
+    so that no activation moves by more than one: longer steps saturate the gate, where gradients vanish.
 
     Parameters
     ----------
@@ -133,7 +134,7 @@ def solve_gated(
 
     Examples
     --------
-    >>> from localmkl.solvers.objective import Hinge
+    >>> from localmkl.solvers.objective import Hinge, Problem
     >>> X = np.linspace(-1.0, 1.0, 20)
     >>> grams = np.stack([np.outer(X, X) + 1.0, np.exp(-50.0 * (X[:, None] - X) ** 2)])
     >>> y = np.where((X > 0.0) & (X < 0.5), 1.0, -1.0)
@@ -150,12 +151,16 @@ def solve_gated(
     runs = (_run(descent, rng, max_iter, callback) for _ in range(n_init))
     point, converged, history = min(runs, key=lambda run: run[0].svm.primal)
     gating = apply_gate(gate, gate_gram, point.coefficients, point.offsets)
+    intercept, primal, dual, gap = certify_gated(problem, gating, point.svm.alpha)
     return GatedSolution(
         point.coefficients,
         point.offsets,
         gating,
         point.svm.alpha,
-        *certify_gated(problem, gating, point.svm.alpha),
+        intercept,
+        primal,
+        dual,
+        gap,
         n_iter=len(history["gap"]),
         converged=converged,
         history={key: np.array(values) for key, values in history.items()},
@@ -210,9 +215,7 @@ def objective_gradient(problem, gate, gating, alpha, *, parallel=True, backend="
     """
     options = {} if backend == "reference" else {"parallel": parallel}
     support = np.flatnonzero(alpha)
-    products = _gated_products(
-        load(backend).block_products, problem, gating, alpha, support, **options
-    )
+    products = _gated_products(load(backend).block_products, problem, gating, alpha, support, **options)
     gradient = np.zeros_like(gating)
     gradient[support] = GATES[gate].pull_back(gating[support], -alpha[support, None] * products)
     return gradient
