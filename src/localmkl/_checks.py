@@ -24,7 +24,7 @@ def check_number(name, value, *, low, low_open=False, high=np.inf, finite=False)
     if not isinstance(value, numbers.Real) or isinstance(value, bool | np.bool_):
         raise ValueError(f"`{name}` must be a number {expected}, got {value!r}.")
     too_low = not value > low if low_open else not value >= low
-    if too_low or value > high or (finite and np.isinf(value)):
+    if too_low or value > high or (finite and value == np.inf):
         raise ValueError(f"`{name}` must be {expected}, got {value}.")
 
 
@@ -55,7 +55,10 @@ def check_evenness(evenness, n_clusters):
 
 def check_memberships(memberships, n_samples, source="`gate`"):
     """Return memberships as a float64 array with rows that sum to one, or raise."""
-    array = np.asarray(memberships, dtype=np.float64)
+    try:
+        array = np.asarray(memberships, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{source} must give an array of memberships, got {memberships!r}.") from error
     if array.ndim != 2 or array.shape[0] != n_samples:
         raise ValueError(
             f"{source} must give memberships of shape ({n_samples}, n_clusters), got shape {array.shape}."

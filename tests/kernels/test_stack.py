@@ -330,6 +330,13 @@ def test_cross_grams_are_computed_block_by_block(container):
     np.testing.assert_allclose(cross.diagonals()[0], kernels[0].diag(new))
 
 
+def test_no_columns_are_a_gram_without_columns():
+    X = draw_rows(10)
+    cross = CrossGrams(fit_kernels([Linear(), RBF()], X), X[:4], X)
+    assert cross.block(1, slice(1, 4), np.array([], dtype=int)).shape == (3, 0)
+    assert GramStack(draw_grams()).block(1, slice(1, 4), np.array([], dtype=int)).shape == (3, 0)
+
+
 def test_fitting_kernels_leaves_the_given_ones_alone():
     given = [RBF(), Linear()]
     fitted = fit_kernels(given, draw_rows(12))

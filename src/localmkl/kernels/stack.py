@@ -187,7 +187,10 @@ class CrossGrams:
 
     def block(self, m, rows=slice(None), columns=slice(None)):
         """Return a part of the m-th Gram."""
-        return self.kernels[m](take_rows(self.X, rows), take_rows(self.Y, columns))
+        X, Y = take_rows(self.X, rows), take_rows(self.Y, columns)
+        if _count(Y) == 0:  # a model without support vectors asks for no columns, kernels for some
+            return np.zeros((_count(X), 0))
+        return self.kernels[m](X, Y)
 
     def diagonals(self):
         """Return ``k_m(x, x)`` of the new rows, (n_kernels, n_rows)."""

@@ -35,6 +35,7 @@ FLATTENED = 0.3
 """A line search ends when the slope has shrunk to this share of its start."""
 MAX_TRIALS = 12
 FIRST_DAMPING = 1e-2
+ROUNDING = 1e-13
 
 
 def solve_convex(
@@ -182,10 +183,10 @@ class _NewtonStep:
             return weights, kernel
         goal = self._goal(weights, kernel, svm, look, p)
         slope = -0.5 * float(np.sum(look.norms * (goal - weights)))
-        if slope >= 0.0:
-            return weights, kernel
         reached = self.reader.combine(goal, self.spare)
-        length = self._search(kernel, reached, svm, slope, target)
+        # A decrease too small to be seen needs no search: the gap still shrinks with the step.
+        visible = slope < -ROUNDING * svm.primal
+        length = self._search(kernel, reached, svm, slope, target) if visible else 1.0
         self.spare = kernel
         shortened = length < 1.0
         self.damping = max(4.0 * self.damping, FIRST_DAMPING) if shortened else 0.25 * self.damping

@@ -154,9 +154,10 @@ class InnerSVM:
 
 def factorised(matrix):
     """Return a solver for a positive semidefinite matrix, made definite by a little jitter."""
-    size = max(float(np.trace(matrix)) / len(matrix), np.finfo(float).tiny)
+    size = float(np.trace(matrix)) / len(matrix)
+    size = size if size > 0.0 else 1.0
     jitter = JITTER
-    while True:
+    while jitter <= 1.0:
         shifted = matrix.copy()
         shifted.flat[:: len(matrix) + 1] += jitter * size
         try:
@@ -165,6 +166,7 @@ def factorised(matrix):
             jitter *= 100.0
             continue
         return lambda right: cho_solve(factor, right, check_finite=False)
+    raise FloatingPointError("A kernel matrix is not finite or far from positive semidefinite.")
 
 
 def feasible_start(alpha, lower, upper):

@@ -1,0 +1,114 @@
+"""Every compiled function agrees with its NumPy twin."""
+
+import numpy as np
+import pytest
+
+from localmkl.backends import compiled, load, reference
+
+
+def stack(n=37, n_kernels=5, seed=0, dtype=np.float64):
+    rng = np.random.default_rng(seed)
+    factors = rng.normal(size=(n_kernels, n, 8))
+    return (factors @ factors.transpose(0, 2, 1)).astype(dtype)
+
+
+ROWS = {
+    "all": None,
+    "some": np.array([3, 0, 7, 20, 36, 11]),
+    "sorted": np.arange(2, 35, 3),
+    "one": np.array([4]),
+}
+
+
+@pytest.mark.parametrize("parallel", [True, False])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("rows", ROWS)
+@pytest.mark.parametrize("n_clusters", [1, 2, 3, 8])
+def test_combinations_agree(rows, n_clusters, dtype, parallel):
+    grams = stack(dtype=dtype)
+    rows = ROWS[rows]
+    n = grams.shape[1] if rows is None else len(rows)
+    rng = np.random.default_rng(1)
+    weights = rng.uniform(size=(n_clusters, len(grams)))
+    weights[:, 2] = 0.0
+    weights[0, 1] = 0.0
+    memberships = rng.dirichlet(np.ones(n_clusters), size=n)
+    expected = reference.combine(grams, rows, weights, memberships)
+    np.testing.assert_allclose(
+        compiled.combine(grams, rows, weights, memberships, parallel=parallel), expected, rtol=1e-12, atol=1e-13
+    )
+    out = np.full((n, n), np.nan)
+    assert compiled.combine(grams, rows, weights, memberships, out, parallel=parallel) is out
+    np.testing.assert_allclose(out, expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("parallel", [True, False])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("columns", ROWS)
+@pytest.mark.parametrize("rows", ROWS)
+def test_block_products_agree(rows, columns, dtype, parallel):
+    grams = stack(dtype=dtype)
+    rows, columns = ROWS[rows], ROWS[columns]
+    n_columns = grams.shape[2] if columns is None else len(columns)
+    vectors = np.random.default_rng(1).normal(size=(n_columns, 3))
+    np.testing.assert_allclose(
+        compiled.block_products(grams, rows, columns, vectors, parallel=parallel),
+        reference.block_products(grams, rows, columns, vectors),
+        rtol=1e-10,
+        atol=1e-10,
+    )
+
+
+@pytest.mark.parametrize("rows", ROWS)
+def test_block_norms_agree_and_are_quadratic_forms(rows):
+    grams = stack()
+    rows = ROWS[rows]
+    part = grams if rows is None else grams[:, rows][:, :, rows]
+    vectors = np.random.default_rng(1).normal(size=(part.shape[1], 2))
+    vectors[::2] = 0.0
+    expected = np.einsum("ij,mik,kj->jm", vectors, part, vectors)
+    for backend in (compiled, reference):
+        np.testing.assert_allclose(backend.block_norms(grams, rows, vectors), expected, atol=1e-9)
+
+
+@pytest.mark.parametrize("shrink", [True, False])
+@pytest.mark.parametrize("epsilon", [0.0, 0.1])
+@pytest.mark.parametrize("C", [0.1, 1.0, 50.0])
+def test_svm_solvers_agree(C, epsilon, shrink):
+    rng = np.random.default_rng(0)
+    n = 60
+    X = rng.normal(size=(n, 20))
+    K = X @ X.T / 20
+    y = rng.normal(size=n) if epsilon else np.sign(rng.normal(size=n))
+    lower = np.full(n, -C) if epsilon else np.minimum(0.0, C * y)
+    upper = np.full(n, C) if epsilon else np.maximum(0.0, C * y)
+    found = []
+    for backend in (compiled, reference):
+        alpha, gradient = np.zeros(n), -y.copy()
+        steps, violation = backend.solve_svm(
+            K, y, epsilon, lower, upper, alpha, gradient, 1e-8, 10**6, shrink
+        )
+        assert violation <= 1e-8
+        assert steps > 0
+        assert np.all((alpha >= lower) & (alpha <= upper))
+        assert abs(alpha.sum()) <= 1e-10 * C
+        np.testing.assert_allclose(gradient, K @ alpha - y, atol=1e-9 * max(1.0, C))
+        found.append(0.5 * alpha @ K @ alpha - y @ alpha + epsilon * np.abs(alpha).sum())
+    assert found[0] == pytest.approx(found[1], rel=1e-9)
+
+
+def test_the_step_limit_is_kept_and_the_violation_honest():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(50, 5))
+    K, y = X @ X.T, np.sign(rng.normal(size=50))
+    alpha, gradient = np.zeros(50), -y.copy()
+    bounds = np.minimum(0.0, y), np.maximum(0.0, y)
+    steps, violation = compiled.solve_svm(K, y, 0.0, *bounds, alpha, gradient, 1e-9, 7)
+    assert steps == 7
+    low, high = gradient[alpha > bounds[0]].max(), gradient[alpha < bounds[1]].min()
+    assert violation == pytest.approx(low - high)
+
+
+def test_an_unknown_backend_is_refused():
+    with pytest.raises(ValueError, match=r"`backend` must be one of .*got 'fortran'"):
+        load("fortran")

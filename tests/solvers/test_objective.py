@@ -1,0 +1,89 @@
+"""Losses, norms and closed forms against brute force."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from localmkl.solvers.objective import (
+    EpsilonInsensitive,
+    Hinge,
+    closed_form_weights,
+    dual_norm,
+    uniform_weights,
+)
+
+LOSSES = [Hinge(), EpsilonInsensitive(0.2), EpsilonInsensitive(0.0)]
+
+
+def sample(loss, n, seed):
+    rng = np.random.default_rng(seed)
+    y = np.where(rng.uniform(size=n) < 0.4, 1.0, -1.0) if isinstance(loss, Hinge) else rng.normal(size=n)
+    return rng.normal(size=n), y, rng.uniform(0.0, 2.0, size=n)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@given(n=st.integers(1, 12), seed=st.integers(0, 10_000))
+@settings(max_examples=40, deadline=None, derandomize=True)
+def test_no_intercept_is_better_than_the_best_one(loss, n, seed):
+    scores, y, C = sample(loss, n, seed)
+    best = loss.best_intercept(scores, y, C)
+
+    def total(b):
+        return C @ loss.value(scores + b, y)
+
+    kinks = np.concatenate([y - scores + shift for shift in (-loss.epsilon, 0.0, loss.epsilon)])
+    assert total(best) <= min(total(b) for b in kinks) + 1e-12
+
+
+def test_the_best_intercept_is_the_middle_of_an_optimal_interval():
+    y = np.array([1.0, -1.0])
+    # hinge(s + b) is flat for b in [0, 1]: the first sample needs b >= 0, the second b <= 1.
+    assert Hinge().best_intercept(np.array([1.0, -2.0]), y, np.ones(2)) == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@given(seed=st.integers(0, 10_000))
+@settings(max_examples=40, deadline=None, derandomize=True)
+def test_the_conjugate_is_the_supremum_it_claims_to_be(loss, seed):
+    scores, y, C = sample(loss, 5, seed)
+    lower, upper = loss.box(y, C)
+    alpha = lower + np.random.default_rng(seed).uniform(size=5) * (upper - lower)
+    # -C loss*(-alpha / C) = inf_t [C loss(t) + alpha t], attained at a kink of the loss
+    grid = np.concatenate([y - loss.epsilon, y, y + loss.epsilon, np.linspace(-50, 50, 41)])
+    least = [min(C[i] * loss.value(t, y[i]) + alpha[i] * t for t in grid) for i in range(5)]
+    assert loss.dual_value(alpha, y) == pytest.approx(sum(least), abs=1e-9)
+
+
+@pytest.mark.parametrize("p", [1, 1.1, 4 / 3, 2, 10, np.inf])
+def test_the_dual_norm_is_the_supremum_over_the_ball(p):
+    rng = np.random.default_rng(0)
+    q = rng.uniform(size=6)
+    directions = rng.uniform(size=(20_000, 6)) ** 3
+    directions /= np.linalg.norm(directions, p, axis=1, keepdims=True)
+    assert np.max(directions @ q) <= dual_norm(q, p) + 1e-12
+    star = {1: np.inf, np.inf: 1}.get(p) or p / (p - 1)
+    assert dual_norm(q, p) == pytest.approx(np.linalg.norm(q, star))
+    assert dual_norm(1e200 * q, p) == pytest.approx(1e200 * dual_norm(q, p))
+    assert dual_norm(np.zeros(3), p) == 0.0
+
+
+@pytest.mark.parametrize("p", [1, 4 / 3, 2, 10])
+def test_closed_form_weights_minimise_the_regulariser(p):
+    rng = np.random.default_rng(0)
+    start = uniform_weights((2, 4), p)
+    norms = rng.uniform(size=(2, 4))
+    best = closed_form_weights(start, norms, p)
+    squared = start**2 * norms
+    np.testing.assert_allclose(np.linalg.norm(best, p, axis=1), 1.0)
+    value = np.sum(squared / best)
+    others = rng.uniform(size=(5000, 2, 4)) ** 2
+    others /= np.linalg.norm(others, p, axis=2, keepdims=True)
+    assert value <= np.sum(squared / others, axis=(1, 2)).min()
+
+
+def test_a_cluster_with_vanishing_norms_keeps_its_weights():
+    start = np.array([[0.5, 0.5], [0.3, 0.7]])
+    updated = closed_form_weights(start, np.array([[0.0, 0.0], [1.0, 2.0]]), 1)
+    np.testing.assert_array_equal(updated[0], start[0])
+    assert updated[1].sum() == pytest.approx(1.0)
