@@ -143,7 +143,6 @@ def test_a_model_that_is_not_fitted_comes_back(tmp_path):
     assert repr(through_file(model, tmp_path)) == repr(model)
 
 
-@pytest.mark.xfail(strict=True, reason="the estimators keep the data frame itself, which skops cannot write")
 def test_a_model_of_a_data_frame_comes_back(tmp_path):
     frame, new = (pd.DataFrame(rows).add_prefix("column") for rows in (X, NEW))
     model = make(MKLClassifier, [Linear(columns="column2"), RBF(columns=["column4", "column5"])])

@@ -35,11 +35,14 @@ def test_combinations_agree(rows, n_clusters, dtype, parallel):
     memberships = rng.dirichlet(np.ones(n_clusters), size=n)
     expected = reference.combine(grams, rows, weights, memberships)
     np.testing.assert_allclose(
-        compiled.combine(grams, rows, weights, memberships, parallel=parallel), expected, rtol=1e-12, atol=1e-13
+        compiled.combine(grams, rows, weights, memberships, parallel=parallel),
+        expected,
+        rtol=1e-12,
+        atol=1e-13,
     )
     out = np.full((n, n), np.nan)
     assert compiled.combine(grams, rows, weights, memberships, out, parallel=parallel) is out
-    np.testing.assert_allclose(out, expected, rtol=1e-12)
+    np.testing.assert_allclose(out, expected, rtol=1e-12, atol=1e-13)
 
 
 @pytest.mark.parametrize("parallel", [True, False])

@@ -46,7 +46,7 @@ def test_the_best_intercept_is_the_middle_of_an_optimal_interval():
 @given(seed=st.integers(0, 10_000))
 @settings(max_examples=40, deadline=None, derandomize=True)
 def test_the_conjugate_is_the_supremum_it_claims_to_be(loss, seed):
-    scores, y, C = sample(loss, 5, seed)
+    _, y, C = sample(loss, 5, seed)
     lower, upper = loss.box(y, C)
     alpha = lower + np.random.default_rng(seed).uniform(size=5) * (upper - lower)
     # -C loss*(-alpha / C) = inf_t [C loss(t) + alpha t], attained at a kink of the loss

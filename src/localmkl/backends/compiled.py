@@ -4,6 +4,8 @@ Each loop over rows is written once and compiled twice: in parallel, and seriall
 several problems side by side in threads (``parallel=False``).
 """
 
+from types import FunctionType
+
 import numba
 import numpy as np
 
@@ -122,7 +124,11 @@ def _block_products_loop(grams, rows, columns, vectors, products):
 
 
 def _compile(loop, parallel):
-    return numba.njit(loop, nogil=True, cache=True, fastmath=_FASTMATH, parallel=parallel)
+    # numba names its cache after the function alone: without a name of its own, the twin compiled
+    # second would be given the first one's code.
+    named = FunctionType(loop.__code__, loop.__globals__, loop.__name__)
+    named.__qualname__ += "_parallel" if parallel else "_serial"
+    return numba.njit(named, nogil=True, cache=True, fastmath=_FASTMATH, parallel=parallel)
 
 
 _combine_parallel = _compile(_combine_loop, True)

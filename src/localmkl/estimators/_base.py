@@ -92,8 +92,8 @@ class BaseMKL(BaseEstimator, ABC):
         return self
 
     def _check_common(self):
-        check_number("C", self.C, low=0.0, low_open=True)
-        check_number("tol", self.tol, low=0.0, low_open=True)
+        check_number("C", self.C, low=0.0, low_open=True, finite=True)
+        check_number("tol", self.tol, low=0.0, low_open=True, finite=True)
         check_integer("max_iter", self.max_iter, low=1)
         check_option("normalize", self.normalize, NORMALIZATIONS)
         if isinstance(self.kernels, str):
@@ -115,13 +115,14 @@ class BaseMKL(BaseEstimator, ABC):
 
     def _check_stack(self, X, *, reset):
         if not isinstance(X, GramStack):
-            if np.ndim(X) == 3:
+            if _is_stack(X):
                 X = GramStack(X)
             else:
                 X = GramStack(validate_data(self, X, reset=reset, dtype=[np.float64, np.float32]))
         if reset:
             X.check_training()
             self.n_features_in_ = X.shape[1]
+            self.columns_ = X.origin, X.column_numbers()
             return X
         X.check_finite()
         if X.n_kernels != len(self.factors_):
@@ -132,6 +133,12 @@ class BaseMKL(BaseEstimator, ABC):
             raise ValueError(
                 f"Cross-Grams must have one column for each of the {self.n_features_in_} training "
                 f"rows, got shape {X.shape}; rows are new samples, columns the training ones."
+            )
+        origin, columns = self.columns_
+        if X.origin == origin and not np.array_equal(X.column_numbers(), columns):
+            raise ValueError(
+                "The columns of this slice are not the training rows of the fit, or stand in another order; "
+                "slice the stack as stack[np.ix_(new, train)]."
             )
         return X
 
@@ -232,6 +239,25 @@ class BaseMKL(BaseEstimator, ABC):
         check_is_fitted(self)
         return self._grams(self._check_rows(X, reset=False)).diagonals()
 
+    def __getstate__(self):
+        """Return the state with a data frame of reference rows taken apart, for files without code."""
+        state = super().__getstate__()
+        if hasattr(state.get("rows_"), "iloc"):
+            frame = state["rows_"]
+            columns = {str(name): frame[name].to_numpy() for name in frame.columns}
+            state = {**state, "rows_": None, "frame_": columns}
+        return state
+
+    def __setstate__(self, state):
+        """Put a data frame of reference rows together again."""
+        state = dict(state)
+        columns = state.pop("frame_", None)
+        if columns is not None:
+            import pandas as pd
+
+            state["rows_"] = pd.DataFrame(columns)
+        super().__setstate__(state)
+
     def __sklearn_tags__(self):
         """Tell scikit-learn that precomputed kernels are sliced by rows and columns."""
         tags = super().__sklearn_tags__()
@@ -250,7 +276,7 @@ class ClassifierPart(ClassifierMixin):
         y = column_or_1d(y, warn=True)
         if y.dtype.kind == "f" and not np.isfinite(y).all():
             raise ValueError("Input y contains NaN or infinity; every sample needs a label.")
-        if y.dtype == object and any(label is None or label != label for label in y):
+        if y.dtype == object and any(_is_missing(label) for label in y):
             raise ValueError("Input y contains missing labels (None or NaN); remove those rows.")
         check_classification_targets(y)
         return y
@@ -265,6 +291,8 @@ class ClassifierPart(ClassifierMixin):
                 f"class: {only!r}."
             )
         weight_of = compute_class_weight(self.class_weight, classes=self.classes_, y=y)
+        if not (np.isfinite(weight_of).all() and weight_of.min() > 0.0):
+            raise ValueError(f"`class_weight` must hold positive numbers, got {self.class_weight!r}.")
         costs = self.C * weight_of[codes]
         costs = costs if sample_weight is None else costs * sample_weight
         positive = [1] if len(self.classes_) == 2 else range(len(self.classes_))
@@ -314,7 +342,7 @@ class RegressorPart(RegressorMixin):
         return y
 
     def _targets(self, y, sample_weight):
-        check_number("epsilon", self.epsilon, low=0.0)
+        check_number("epsilon", self.epsilon, low=0.0, finite=True)
         costs = np.full(len(y), float(self.C)) if sample_weight is None else self.C * sample_weight
         if not costs.sum() > 0.0:
             raise ValueError("`sample_weight` must be positive for at least one sample.")
@@ -353,7 +381,20 @@ def concatenate_rows(X, other):
     return np.concatenate([X, other])
 
 
+def _is_missing(label):
+    try:
+        return label is None or bool(label != label)
+    except TypeError:  # pandas.NA is neither equal nor unequal to anything
+        return True
+
+
+def _is_stack(X):
+    if isinstance(X, list | tuple):
+        return len(X) > 0 and getattr(X[0], "ndim", 0) == 2
+    return getattr(X, "ndim", 0) == 3
+
+
 def _are_strings(X):
-    if _num_samples(X) == 0 or np.ndim(X[0]) != 0:
+    if not isinstance(X, list | tuple | np.ndarray) or _num_samples(X) == 0 or np.ndim(X[0]) != 0:
         return False
     return isinstance(X[0], str | bytes)

@@ -93,10 +93,8 @@ def document(cls):
     if "class_weight" not in signature:
         hidden |= {"classes_"}
     attributes = [f"{name} : {text}" for name, text in ATTRIBUTES.items() if name not in hidden]
-    cls.__doc__ = "\n".join(
-        [text[:cut].rstrip(), "", *_section("Parameters", parameters)]
-        + ["", *_section("Attributes", attributes), "", text[cut:]]
-    )
+    sections = [*_section("Parameters", parameters), "", *_section("Attributes", attributes)]
+    cls.__doc__ = "\n".join([text[:cut].rstrip(), "", *sections, "", text[cut:]])
     return cls
 
 

@@ -10,7 +10,7 @@ from sklearn.base import clone
 from localmkl._checks import check_memberships
 from localmkl.backends import load
 from localmkl.gates import KernelKMeansGate
-from localmkl.kernels.stack import CrossGrams, GramStack, NormalizedGrams, cosine_scales, fit_kernel
+from localmkl.kernels.stack import GramStack, NormalizedGrams, fit_kernel
 
 
 class OneCluster:
@@ -33,43 +33,36 @@ class GateKernel:
     """
 
     def __init__(self, spec, n_kernels, precomputed):
-        self.spec = spec
-        self.own = None
-        if isinstance(spec, int | np.integer) and not isinstance(spec, bool):
-            if not -n_kernels <= spec < n_kernels:
-                raise ValueError(f"`gate_kernel` must index one of the {n_kernels} kernels, got {spec}.")
-        elif spec is not None and precomputed:
+        self.index = int(spec) if isinstance(spec, int | np.integer) else None
+        self.own = None if self.index is not None else spec
+        if isinstance(spec, bool) or (self.index is not None and not -n_kernels <= spec < n_kernels):
+            raise ValueError(f"`gate_kernel` must index one of the {n_kernels} kernels, got {spec}.")
+        if self.own is not None and precomputed:
             raise ValueError(
                 f"`gate_kernel` must be None or an index with precomputed kernels, got {spec!r}; "
                 "put the gate's Gram into the stack and give its index."
             )
 
-    @property
-    def reads_stack(self):
-        """Whether k0 is made of the base kernels."""
-        return self.own is None
-
     def fit(self, X, sample_weight):
         """Learn the parameters of a kernel of its own."""
-        if self.spec is not None and not isinstance(self.spec, int | np.integer):
-            self.own = fit_kernel(self.spec, X, sample_weight)
-            self.rows = X
+        if self.own is not None:
+            self.own = fit_kernel(self.own, X, sample_weight)
         return self
 
-    def training_gram(self, stack, factors):
+    def training_gram(self, X, stack, factors):
         """Return k0 on the training rows, (n, n)."""
         if self.own is not None:
-            return self.own(self.rows)
-        if self.spec is not None:
-            return stack.block(self.spec) * factors[self.spec]
+            return self.own(X)
+        if self.index is not None:
+            return stack.block(self.index) * factors[self.index]
         weights = (factors / len(factors))[None, :]
         return load().combine(stack.grams, stack.rows, weights, np.ones((stack.shape[0], 1)))
 
     def cross_gram(self, X, grams, rows=slice(None)):
         """Return k0 between a block of rows and the reference rows of the fit."""
         if self.own is not None:
-            return self.own(X, self.rows)
-        return grams.mean(rows) if self.spec is None else grams.block(self.spec, rows)
+            return self.own(X, grams.source.Y)
+        return grams.mean(rows) if self.index is None else grams.block(self.index, rows)
 
 
 class KMeansGate:
@@ -112,13 +105,21 @@ class ModelGate:
     def fit(self, X):
         """Fit a copy of the model (functions need no fit); return memberships of the rows."""
         if hasattr(self.model, "predict_proba"):
-            self.model = clone(self.model).fit(X)
-        return self.memberships(X, None, slice(0, len(X)))
+            self.model = clone(self.model).fit(X, None)
+        given = self.memberships(X, None, slice(0, len(X)))
+        self.n_clusters = given.shape[1]
+        return given
 
     def memberships(self, X, grams, rows):
         """Return memberships of a block of new rows."""
         given = self.model.predict_proba(X) if hasattr(self.model, "predict_proba") else self.model(X)
-        return _maybe_hard(check_memberships(given, rows.stop - rows.start), self.hard)
+        given = check_memberships(given, rows.stop - rows.start)
+        expected = getattr(self, "n_clusters", given.shape[1])
+        if given.shape[1] != expected:
+            raise ValueError(
+                f"`gate` must give memberships in the {expected} clusters of the fit, got {given.shape[1]}."
+            )
+        return _maybe_hard(given, self.hard)
 
 
 class MatrixGate:
@@ -151,26 +152,27 @@ class MatrixGate:
         return self.of_rows(X)
 
 
-def fit_gate(estimator, X, stack, sample_weight, unlabeled, evenness):
+def fit_gate(estimator, X, stack, sample_weight, unlabeled):
     """Return the fitted gate of an estimator and the memberships of its training rows.
 
-    `evenness` None makes hard memberships.
+    `unlabeled` is None or the Grams of the training rows followed by the unlabelled ones.
     """
-    gate, hard = estimator.gate, evenness is None
+    gate, hard, n_train = estimator.gate, estimator._hard, stack.shape[0]
     if isinstance(gate, str):
         kernel = GateKernel(estimator.gate_kernel, stack.n_kernels, estimator._precomputed)
         clustering = KernelKMeansGate(
             estimator.n_clusters,
-            evenness,
+            None if hard else estimator.evenness,
             n_init=estimator.n_init,
             random_state=estimator.random_state,
         )
-        fitted = KMeansGate(clustering, kernel)
-        n_train = stack.shape[0]
+        fitted = KMeansGate(clustering, kernel.fit(X, sample_weight))
         if unlabeled is None:
-            gram = kernel.fit(X, sample_weight).training_gram(stack, estimator.factors_)
+            gram = kernel.training_gram(X, stack, estimator.factors_)
         else:
-            gram = _joint_gram(estimator, kernel, unlabeled, n_train, sample_weight)
+            scales = estimator.cosine_scales_
+            joint = NormalizedGrams(unlabeled, estimator.factors_, scales, scales)
+            gram = kernel.cross_gram(None if estimator._precomputed else estimator.rows_, joint)
         return fitted, fitted.fit(gram, n_train, sample_weight)
     if hasattr(gate, "predict_proba") or callable(gate):
         if estimator._precomputed:
@@ -179,25 +181,9 @@ def fit_gate(estimator, X, stack, sample_weight, unlabeled, evenness):
                 "there are no rows to give to a model or a function."
             )
         model = ModelGate(gate, hard)
-        return model, model.fit(X if unlabeled is None else estimator.rows_)[: stack.shape[0]]
+        return model, model.fit(estimator.rows_)[:n_train]
     matrix = MatrixGate(gate, hard)
-    return matrix, matrix.fit(X if estimator._precomputed else stack, stack.shape[0])
-
-
-def _joint_gram(estimator, kernel, unlabeled, n_train, sample_weight):
-    """Return k0 on the training rows followed by the unlabelled ones."""
-    if estimator._precomputed:
-        source = unlabeled
-    else:
-        kernel.fit(estimator.rows_, None)
-        if kernel.own is not None:
-            return kernel.own(kernel.rows)
-        source = CrossGrams(estimator.kernels_, estimator.rows_, estimator.rows_)
-    scales = None
-    if estimator.normalize == "cosine":
-        scales = cosine_scales(source.diagonals())
-    grams = NormalizedGrams(source, estimator.factors_, scales, scales)
-    return kernel.cross_gram(None, grams)
+    return matrix, matrix.fit(X if estimator._precomputed else stack, n_train)
 
 
 def _maybe_hard(memberships, hard):

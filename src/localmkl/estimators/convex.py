@@ -17,7 +17,8 @@ from localmkl.estimators._base import (
 )
 from localmkl.estimators._document import document
 from localmkl.estimators._gating import OneCluster, fit_gate
-from localmkl.kernels import GramStack
+from localmkl.kernels import CrossGrams, GramStack
+from localmkl.kernels.stack import cosine_scales
 from localmkl.solvers.convex import solve_convex
 from localmkl.solvers.objective import Problem
 
@@ -29,7 +30,7 @@ class ConvexMKL(BaseMKL):
 
     @property
     def _p(self):
-        return float(self.p)
+        return self.p
 
     def _check_parameters(self):
         self._check_common()
@@ -43,7 +44,7 @@ class ConvexMKL(BaseMKL):
             y=y,
             C=C,
             loss=self._loss,
-            p=self._p,
+            p=float(self._p),
             rows=stack.rows,
         )
         return solve_convex(
@@ -87,7 +88,9 @@ class ConvexMKL(BaseMKL):
         parts = np.empty((rows.stop - rows.start, n_problems, n_clusters, len(self.factors_)))
         for m in range(len(self.factors_)):
             gram = grams.block(m, rows, columns)
-            parts[..., m] = (gram @ vectors.reshape(len(columns), -1)).reshape(parts.shape[:3])
+            parts[..., m] = (gram @ vectors.reshape(len(columns), n_problems * n_clusters)).reshape(
+                parts.shape[:3]
+            )
         parts *= weights
         parts *= self.gate_.memberships(X, grams, rows)[:, None, :, None]
         return parts
@@ -144,10 +147,7 @@ class LocalMKL(ConvexMKL):
         """
         return self._fit(X, y, sample_weight, unlabeled)
 
-    @property
-    def _evenness(self):
-        """None for a hard partition."""
-        return None
+    _hard = True
 
     def _check_parameters(self):
         super()._check_parameters()
@@ -155,40 +155,36 @@ class LocalMKL(ConvexMKL):
         check_integer("n_init", self.n_init, low=1)
         if isinstance(self.gate, str):
             check_option("gate", self.gate, GATES)
-        if self._evenness is not None and self.n_clusters > 1:
-            check_evenness(self._evenness, self.n_clusters)
+            if not self._hard and self.n_clusters > 1:
+                check_evenness(self.evenness, self.n_clusters)
 
     def _fit_gate(self, X, stack, sample_weight, unlabeled):
         if unlabeled is not None:
             unlabeled = self._check_unlabeled(X, unlabeled, stack.shape[0])
-        self.gate_, memberships = fit_gate(self, X, stack, sample_weight, unlabeled, self._evenness)
+        self.gate_, memberships = fit_gate(self, X, stack, sample_weight, unlabeled)
         self.transductive_ = unlabeled is not None
         return memberships
 
     def _check_unlabeled(self, X, unlabeled, n_train):
         """Check the unlabelled rows and take them in as reference rows of prediction."""
-        if not self._precomputed:
+        if self._precomputed:
+            joint = unlabeled if isinstance(unlabeled, GramStack) else GramStack(unlabeled)
+            joint.check_training()
+            same = joint.n_kernels == X.n_kernels and joint.shape[0] >= n_train
+            if not same or not np.allclose(joint.diagonals()[:, :n_train], X.diagonals()):
+                raise ValueError(
+                    "`unlabeled` must be the square stack of the training rows followed by the "
+                    f"unlabelled ones, for the same {X.n_kernels} kernels, got {joint!r}."
+                )
+            self.n_features_in_ = joint.shape[0]
+            self.columns_ = joint.origin, joint.column_numbers()
+        else:
             unlabeled = self._check_rows(unlabeled, reset=False)
             self.rows_ = concatenate_rows(X, unlabeled)
-            return unlabeled
-        stack = unlabeled if isinstance(unlabeled, GramStack) else GramStack(unlabeled)
-        stack.check_training()
-        if stack.shape[0] < n_train or stack.n_kernels != X.n_kernels:
-            raise ValueError(
-                "`unlabeled` must be the square stack of the training rows followed by the "
-                f"unlabelled ones, for the same {X.n_kernels} kernels, got {stack!r}."
-            )
-        self.n_features_in_ = stack.shape[0]
-        return stack
-
-    def _grams(self, X):
-        grams = super()._grams(X)
-        if self.cosine_scales_ is not None and self.transductive_:
-            raise ValueError(
-                "`unlabeled` cannot be combined with `normalize='cosine'` at prediction; "
-                "normalise the rows or the stack beforehand."
-            )
-        return grams
+            joint = CrossGrams(self.kernels_, self.rows_, self.rows_)  # type: ignore[assignment]
+        if self.normalize == "cosine":
+            self.cosine_scales_ = cosine_scales(joint.diagonals())
+        return joint
 
 
 @document
@@ -523,9 +519,7 @@ class CLMKLClassifier(ClassifierPart, LocalMKL):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    @property
-    def _evenness(self):
-        return self.evenness
+    _hard = False
 
 
 @document
@@ -584,6 +578,4 @@ class CLMKLRegressor(RegressorPart, LocalMKL):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    @property
-    def _evenness(self):
-        return self.evenness
+    _hard = False

@@ -3,7 +3,10 @@
 f(x) = sum_m eta_m(x) sum_i alpha_i eta_m(x_i) k_m(x, x_i) + b,   eta = gate(sum_i r_im k0(x_i, x) + v_m)
 """
 
+import warnings
+
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -46,7 +49,7 @@ class GatedMKL(BaseMKL):
         self.gate_kernel_ = GateKernel(self.gate_kernel, stack.n_kernels, self._precomputed)
         self.gate_kernel_.fit(X, sample_weight)
         self._seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
-        return self.gate_kernel_.training_gram(stack, self.factors_)
+        return self.gate_kernel_.training_gram(X, stack, self.factors_)
 
     def _solve(self, stack, gate, y, C, parallel):
         problem = Problem(
@@ -78,6 +81,15 @@ class GatedMKL(BaseMKL):
         self.gating_ = np.stack([solution.gating for solution in solutions])
         weights = self.gating_.mean(axis=1)[:, None, :]
         self.kernel_weights_ = weights[0] if len(weights) == 1 else weights
+
+    def _warn_not_converged(self, missed):
+        warnings.warn(
+            f"{type(self).__name__} stopped after max_iter={self.max_iter} steps of the gate while its "
+            f"objective still fell by more than tol={self.tol:.2e} a step (the gap of its support vector "
+            f"machine is {max(solution.gap for solution in missed):.2e}); raise `max_iter` or `tol`.",
+            ConvergenceWarning,
+            stacklevel=5,
+        )
 
     def gating(self, X):
         """Return the weight that the gate gives each kernel at each row.
@@ -147,7 +159,7 @@ class LMKLClassifier(ClassifierPart, GatedMKL):
         gate_kernel=None,
         normalize="multiplicative",
         tol=1e-3,
-        max_iter=100,
+        max_iter=500,
         n_init=1,
         class_weight=None,
         random_state=None,
@@ -200,7 +212,7 @@ class LMKLRegressor(RegressorPart, GatedMKL):
         epsilon=0.1,
         normalize="multiplicative",
         tol=1e-3,
-        max_iter=100,
+        max_iter=500,
         n_init=1,
         random_state=None,
         n_jobs=None,

@@ -129,6 +129,10 @@ class GramStack:
             picked = gram[every, part.columns]
         return np.asarray(picked, dtype=np.float64)
 
+    def column_numbers(self):
+        """Return which columns of the whole stack this slice has."""
+        return np.arange(self.grams.shape[2]) if self.columns is None else self.columns
+
     def to_array(self):
         """Return the stack as a new array of shape (n_kernels, n_rows, n_columns)."""
         _checks.check_memory(self.n_kernels, *self.shape)

@@ -6,10 +6,10 @@ Stop      when the relative duality gap, certified by `objective.certify`, is at
 
 One cluster is lp-norm MKL; memberships in {0, 1} are HLMKL; p = inf freezes the weights at one: UNIF.
 
-The convex function of the weights alone, J(beta) = max_alpha S(alpha, beta), has the gradient -q/2 and, on the
-free support vectors F, the Hessian B' (K~_FF^-1 - rank one) B with B_jm = (c_j * K_m u_j)_F. "newton" minimises
-that model over the lp balls and searches along the line to its minimiser; between two weights K~ is linear,
-so the line search reads no base kernel. "alternating" is the paper's Algorithm 1.
+The convex function of the weights alone, J(beta) = max_alpha S(alpha, beta), has the gradient -q/2 and, on
+the free support vectors F, the Hessian B' (K~_FF^-1 - rank one) B with B_jm = (c_j * K_m u_j)_F. "newton"
+minimises that model over the lp balls and searches along the line to its minimiser; between two weights K~ is
+linear, so the line search reads no base kernel. "alternating" is the paper's Algorithm 1.
 """
 
 from dataclasses import dataclass, replace

@@ -112,7 +112,7 @@ def solve_gated(
     max_iter : int
         Most gates visited by a run, its start included.
     n_init : int
-        Number of runs from different random starts; the smallest J wins.
+        Number of runs: the first from the even gate, the others from random ones; the smallest J wins.
     rng : numpy.random.Generator or numpy.random.RandomState, optional
         Draws the starts.
     callback : callable, optional
@@ -148,7 +148,8 @@ def solve_gated(
     rng = np.random.default_rng() if rng is None else rng
     options = {} if backend == "reference" else {"parallel": parallel}
     descent = _Descent(problem, gate_gram, gate, tol, backend, options)
-    runs = (_run(descent, rng, max_iter, callback) for _ in range(n_init))
+    starts = (None if run == 0 else rng for run in range(n_init))
+    runs = (_run(descent, start, max_iter, callback) for start in starts)
     point, converged, history = min(runs, key=lambda run: run[0].svm.primal)
     gating = apply_gate(gate, gate_gram, point.coefficients, point.offsets)
     intercept, primal, dual, gap = certify_gated(problem, gating, point.svm.alpha)
@@ -275,7 +276,7 @@ class _Point(NamedTuple):
 
 
 def _run(descent, rng, max_iter, callback):
-    """Descend from one random start; return the last point, whether it is settled, and the history."""
+    """Descend from one start; return the last point, whether it is settled, and the history."""
     point, step, settled = descent.start(rng), np.inf, False
     history: dict[str, list] = {"primal": [], "dual": [], "gap": []}
     for iteration in range(1, max_iter + 1):
@@ -309,11 +310,13 @@ class _Descent:
         self.kernel = np.empty_like(gate_gram)
 
     def start(self, rng):
-        """Return the point of small random coefficients and offsets."""
+        """Return the point of zero coefficients and offsets, or, with `rng`, of small random ones."""
         shape = len(self.gate_gram), len(self.problem.grams)
-        reach = float(np.linalg.norm(self.gate_gram)) / np.sqrt(shape[0])
-        coefficients = rng.standard_normal(shape) * START_SPREAD / (reach or 1.0)
-        offsets = rng.standard_normal(shape[1]) * START_SPREAD
+        coefficients, offsets = np.zeros(shape), np.zeros(shape[1])
+        if rng is not None:
+            reach = float(np.linalg.norm(self.gate_gram)) / np.sqrt(shape[0])
+            coefficients = rng.standard_normal(shape) * START_SPREAD / (reach or 1.0)
+            offsets = rng.standard_normal(shape[1]) * START_SPREAD
         activations = self.gate_gram @ coefficients + offsets
         svm = InnerSVM(self.problem.y, self.problem.C, self.problem.loss, backend=self.backend)
         return self.solve_at(coefficients, offsets, activations, svm)
@@ -360,7 +363,7 @@ class _Descent:
             promised = step * slope
             if trial.svm.primal <= point.svm.dual - SUFFICIENT_DECREASE * promised:
                 return trial, STEP_GROWTH * step
-            if promised <= SVM_SHARE * self.tol * point.svm.primal:
+            if not promised > SVM_SHARE * self.tol * point.svm.primal:
                 return None, step
             # The minimiser of the parabola through J, its slope and the trial, kept within bounds.
             excess = trial.svm.primal - point.svm.dual + promised

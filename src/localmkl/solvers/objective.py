@@ -1,6 +1,7 @@
 """The problem, its losses, and the certificate of every answer.
 
-    P(beta, alpha) = 1/2 sum_jm beta_jm q_jm + sum_i C_i loss(f_i, y_i),   f = sum_j c_j sum_m beta_jm K_m u_j + b
+    P(beta, alpha) = 1/2 sum_jm beta_jm q_jm + sum_i C_i loss(f_i, y_i)
+    f              = sum_j c_j sum_m beta_jm K_m u_j + b
     D(alpha)       = sum_i (y_i alpha_i - epsilon |alpha_i|) - 1/2 sum_j ||q_j||_{p/(p-1)}
     q_jm = u_j' K_m u_j,   u_j = c_j * alpha,   gap = (P - D) / P
 
@@ -199,7 +200,9 @@ def full_dual(problem, alpha, norms):
 
 
 def relative_gap(primal, dual):
-    """Return (P - D) / P; zero when both vanish."""
+    """Return (P - D) / P; zero when both vanish, infinity when one is not a number."""
+    if not np.isfinite(primal - dual):
+        return np.inf
     return max(primal - dual, 0.0) / primal if primal > 0.0 else 0.0
 
 

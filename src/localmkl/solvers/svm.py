@@ -7,16 +7,14 @@ solved directly. The gradient K alpha - y that both maintain also gives the scor
 primal value, so the duality gap of this inner problem costs no further look at K.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from localmkl.backends import load
-from localmkl.solvers.objective import Loss
 
 START_TOLERANCE = 1e-1
-SMALLEST_TOLERANCE = 1e-14
+NOISE = 1e-16
+"""Rounding error of a gradient, relative to the size of its terms."""
 STEPS_PER_SAMPLE = 20
 """Steps of sequential minimal optimisation between two direct solves, per sample."""
 MAX_ROUNDS = 200
@@ -25,7 +23,6 @@ DIRECT_SOLVES = 8
 JITTER = 1e-13
 
 
-@dataclass
 class InnerSVM:
     """The inner problem's state between two calls: dual variables, values, tolerance reached.
 
@@ -38,18 +35,13 @@ class InnerSVM:
     backend : {"compiled", "reference"}
     """
 
-    y: np.ndarray
-    C: np.ndarray
-    loss: Loss
-    alpha: np.ndarray | None = None
-    backend: str = "compiled"
-    tolerance: float = START_TOLERANCE
-
-    def __post_init__(self):
-        self.lower, self.upper = self.loss.box(self.y, self.C)
-        self.alpha = feasible_start(self.alpha, self.lower, self.upper)
-        self.scores = np.zeros_like(self.y)
+    def __init__(self, y, C, loss, alpha=None, backend="compiled"):
+        self.y, self.C, self.loss, self.backend = y, C, loss, backend
+        self.lower, self.upper = loss.box(y, C)
+        self.alpha = feasible_start(alpha, self.lower, self.upper)
+        self.scores = np.zeros_like(y)
         self.primal = self.dual = self.intercept = 0.0
+        self.tolerance = START_TOLERANCE
 
     @property
     def gap(self):
@@ -70,12 +62,12 @@ class InnerSVM:
         Start with a crude tolerance and tighten it only while the gap asks for it. End early where
         rounding allows no further progress.
         """
-        gradient = K @ self.alpha - self.y
         solve_svm = load(self.backend).solve_svm
         steps = STEPS_PER_SAMPLE * len(self.y)
-        best = np.inf
-        stalled = 0
+        largest = float(np.abs(K.diagonal()).max())
+        best, best_alpha, stalled = np.inf, self.alpha, 0
         for _ in range(MAX_ROUNDS):
+            gradient = K @ self.alpha - self.y  # afresh: many small steps blur it
             _, violation = solve_svm(
                 K,
                 self.y,
@@ -88,18 +80,20 @@ class InnerSVM:
                 steps,
             )
             self._evaluate(gradient)
+            if self.gap > target * self.primal:
+                self._try_direct_solve(K, gradient)
             if self.gap <= target * self.primal:
-                break
-            self._solve_free(K, gradient)
-            self._evaluate(gradient)
-            if self.gap <= target * self.primal:
-                break
-            if violation <= self.tolerance:
-                self.tolerance = max(0.1 * self.tolerance, SMALLEST_TOLERANCE)
+                return self
             stalled = 0 if self.gap < 0.9 * best else stalled + 1
-            best = min(best, self.gap)
-            if self.tolerance <= SMALLEST_TOLERANCE and stalled > 3:
+            if self.gap < best:
+                best, best_alpha = self.gap, self.alpha.copy()
+            noise = NOISE * largest * float(np.abs(self.alpha).sum())
+            if stalled > 2 and self.tolerance <= noise:
                 break
+            if violation <= self.tolerance or stalled:
+                self.tolerance = max(0.1 * self.tolerance, noise, np.finfo(float).tiny)
+        self.alpha = best_alpha
+        self._evaluate(K @ self.alpha - self.y)
         return self
 
     def _evaluate(self, gradient):
@@ -110,32 +104,44 @@ class InnerSVM:
         self.primal = regulariser + float(self.C @ losses)
         self.dual = self.loss.dual_value(self.alpha, self.y) - regulariser
 
+    def _try_direct_solve(self, K, gradient):
+        """Solve the free variables directly; keep the result if the gap agrees that it is better."""
+        gap, alpha = self.gap, self.alpha.copy()
+        self._solve_free(K, gradient)
+        self._evaluate(gradient)
+        if self.gap > gap:
+            self.alpha = alpha
+            self._evaluate(K @ alpha - self.y)
+
     def _solve_free(self, K, gradient):
         """Minimise over the free variables with the others fixed, as far as the bounds allow.
 
         K_FF d + nu 1 = -(gradient + epsilon sign(alpha))_F,  sum(d) = 0; cut at the first bound or
-        kink, take that variable out, and repeat a few times.
+        kink, take that variable out, and repeat a few times. A full step is repeated once with the
+        same factor, which refines it.
         """
-        epsilon = self.loss.epsilon
+        solve, refined = None, False
         for _ in range(DIRECT_SOLVES):
             free = self.free
             if len(free) < 2:
                 return
-            slope = gradient[free] + epsilon * np.sign(self.alpha[free])
-            solve = factorised(K[np.ix_(free, free)])
+            if solve is None:
+                solve = factorised(K[np.ix_(free, free)])
+            slope = gradient[free] + self.loss.epsilon * np.sign(self.alpha[free])
             pair = solve(np.column_stack([slope, np.ones(len(free))]))
             shift = pair[:, 0].sum() / pair[:, 1].sum()
             direction = shift * pair[:, 1] - pair[:, 0]
             direction -= direction.mean()
             length, blocking, wall = self._room(free, direction)
-            change = length * direction
-            moved = self.alpha[free] + change
+            moved = self.alpha[free] + length * direction
             if blocking is not None:
                 moved[blocking] = wall
+                solve = None
             gradient += (moved - self.alpha[free]) @ K[free]
             self.alpha[free] = moved
-            if blocking is None:
+            if blocking is None and refined:
                 return
+            refined = blocking is None
 
     def _room(self, free, direction):
         """Return how far (at most 1) a direction stays between bounds and kinks, and what stops it."""
