@@ -113,7 +113,7 @@ def test_one_kernel_and_one_cluster_is_the_svm_of_libsvm(C):
     problem = make_problem(Hinge(), 1, 1, 1.0)
     K, y = problem.grams[1], problem.y
     one = Problem(K[None], np.ones(1), np.ones((len(y), 1)), y, np.full(len(y), C), Hinge(), 1)
-    solution = solve_convex(one, tol=1e-10)
+    solution = solve_convex(one, tol=1e-12)
     reference = SVC(C=C, kernel="precomputed", tol=1e-9).fit(K, y)
     decisions = K @ solution.alpha + solution.intercept
     np.testing.assert_allclose(decisions, reference.decision_function(K), atol=1e-5)
@@ -126,9 +126,11 @@ def test_one_kernel_and_one_cluster_is_the_svr_of_libsvm(C):
     one = Problem(
         K[None], np.ones(1), np.ones((len(y), 1)), y, np.full(len(y), C), EpsilonInsensitive(0.1), 1
     )
-    solution = solve_convex(one, tol=1e-10)
+    solution = solve_convex(one, tol=1e-12)
     reference = SVR(C=C, kernel="precomputed", tol=1e-9, epsilon=0.1).fit(K, y)
-    np.testing.assert_allclose(K @ solution.alpha + solution.intercept, reference.predict(K), atol=1e-5)
+    # LIBSVM keeps kernel rows in single precision, which shows at large costs.
+    decisions = K @ solution.alpha + solution.intercept
+    np.testing.assert_allclose(decisions, reference.predict(K), atol=1e-6 * max(10.0, C))
 
 
 @pytest.mark.parametrize("p", [1, 4 / 3, 2])

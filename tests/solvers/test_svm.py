@@ -5,7 +5,7 @@ import pytest
 from sklearn.metrics.pairwise import rbf_kernel
 
 from localmkl.solvers.objective import EpsilonInsensitive, Hinge
-from localmkl.solvers.svm import InnerSVM, factorised, feasible_start
+from localmkl.solvers.svm import InnerSVM, factorise, feasible_start
 
 LOSSES = [Hinge(), EpsilonInsensitive(0.1), EpsilonInsensitive(0.0)]
 
@@ -61,6 +61,6 @@ def test_a_start_is_made_feasible():
     assert abs(start.sum()) < 1e-12
 
 
-def test_a_singular_matrix_is_factorised_with_a_little_jitter():
-    solve = factorised(np.ones((4, 4)))
-    np.testing.assert_allclose(np.ones((4, 4)) @ solve(np.ones(4)), np.ones(4), atol=1e-6)
+def test_a_singular_matrix_is_factorise_with_a_little_jitter():
+    factor = factorise(np.ones((4, 4)))
+    np.testing.assert_allclose(np.ones((4, 4)) @ factor.solve(np.ones(4)), np.ones(4), atol=1e-6)

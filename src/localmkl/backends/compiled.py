@@ -8,12 +8,15 @@ from types import FunctionType
 
 import numba
 import numpy as np
+from numba.extending import overload
 
-from localmkl.backends.reference import BLOCK_ROWS, TINY_CURVATURE
+from localmkl.backends.reference import TINY_CURVATURE
 
 # Sums may be reordered; infinities and not-a-numbers keep their meaning.
 _FASTMATH = {"reassoc", "contract", "arcp", "nsz"}
 _SHRINK_EVERY = 1000
+_STRETCH = 512  # columns read at a time: the running totals stay in the innermost cache
+_TILE = 32
 
 
 def combine(grams, rows, weights, memberships, out=None, *, parallel=True):
@@ -57,34 +60,84 @@ def block_norms(grams, rows, vectors, *, parallel=True):
     return np.einsum("jmi,ij->jm", products, on_support)
 
 
+def submatrix(K, index):
+    """Return K on some rows and columns, upper triangle only; see `reference.submatrix`."""
+    return _submatrix(K, index).T
+
+
 def solve_svm(K, y, epsilon, lower, upper, alpha, gradient, tol, max_iter, shrink=True):
     """Solve the SVM/SVR dual in place; see `reference.solve_svm`."""
     return _smo(K, y, float(epsilon), lower, upper, alpha, gradient, tol, max_iter, shrink)
 
 
+def _columns(gram, columns, start, stop, buffer):
+    """Return a stretch of one row of a Gram: a view of it, or its columns gathered into the buffer."""
+
+
+@overload(_columns)
+def _columns_by_type(gram, columns, start, stop, buffer):
+    def view(gram, columns, start, stop, buffer):
+        return gram[start:stop]
+
+    def gather(gram, columns, start, stop, buffer):
+        for k in range(start, stop):
+            buffer[k - start] = gram[columns[k]]
+        return buffer[: stop - start]
+
+    return view if isinstance(columns, numba.types.NoneType) else gather
+
+
 @numba.njit(nogil=True, cache=True, fastmath=_FASTMATH)
-def _combine_row(i, grams, rows, kept, weights, memberships, picked, row):
-    """Write row i of K~ up to its diagonal entry."""
-    row[: i + 1] = 0.0
-    for m in kept:
-        gram = grams[m, i if rows is None else rows[i]]
-        for k in range(i + 1):
-            picked[k] = gram[k if rows is None else rows[k]]
-        for j in range(weights.shape[0]):
-            factor = weights[j, m] * memberships[j, i]
-            if factor != 0.0:
-                member = memberships[j]
-                for k in range(i + 1):
-                    row[k] += factor * member[k] * picked[k]
+def _combine_row(i, grams, rows, kept, weights, memberships, buffers, totals, row):
+    """Write row i of K~ up to its diagonal entry, a stretch of columns and four kernels at a time."""
+    source = i if rows is None else rows[i]
+    n_clusters = weights.shape[0]
+    n_kept = len(kept)
+    for start in range(0, i + 1, _STRETCH):
+        stop = min(start + _STRETCH, i + 1)
+        size = stop - start
+        totals[:, :size] = 0.0
+        whole = n_kept - n_kept % 4
+        for position in range(0, whole, 4):
+            m_0, m_1, m_2, m_3 = kept[position : position + 4]
+            g_0 = _columns(grams[m_0, source], rows, start, stop, buffers[0])
+            g_1 = _columns(grams[m_1, source], rows, start, stop, buffers[1])
+            g_2 = _columns(grams[m_2, source], rows, start, stop, buffers[2])
+            g_3 = _columns(grams[m_3, source], rows, start, stop, buffers[3])
+            for j in range(n_clusters):
+                if memberships[j, i] != 0.0:
+                    w_0, w_1 = weights[j, m_0], weights[j, m_1]
+                    w_2, w_3 = weights[j, m_2], weights[j, m_3]
+                    total = totals[j]
+                    for k in range(size):
+                        total[k] += w_0 * g_0[k] + w_1 * g_1[k] + w_2 * g_2[k] + w_3 * g_3[k]
+        for position in range(whole, n_kept):
+            m = kept[position]
+            gram = _columns(grams[m, source], rows, start, stop, buffers[0])
+            for j in range(n_clusters):
+                if memberships[j, i] != 0.0:
+                    weight = weights[j, m]
+                    total = totals[j]
+                    for k in range(size):
+                        total[k] += weight * gram[k]
+        stretch = row[start:stop]
+        stretch[:] = 0.0
+        for j in range(n_clusters):
+            own = memberships[j, i]
+            if own != 0.0:
+                member = memberships[j, start:stop]
+                total = totals[j]
+                for k in range(size):
+                    stretch[k] += own * member[k] * total[k]
 
 
 @numba.njit(nogil=True, cache=True)
 def _mirror_block(start, out):
-    """Copy the lower triangle's columns [start, start + BLOCK_ROWS) to the upper one."""
+    """Copy the lower triangle's columns [start, start + _TILE) to the upper one."""
     n = out.shape[0]
-    for first in range(start, n, BLOCK_ROWS):
-        for i in range(first, min(first + BLOCK_ROWS, n)):
-            for k in range(start, min(start + BLOCK_ROWS, i)):
+    for first in range(start, n, _TILE):
+        for i in range(first, min(first + _TILE, n)):
+            for k in range(start, min(start + _TILE, i)):
                 out[k, i] = out[i, k]
 
 
@@ -92,35 +145,53 @@ def _combine_loop(grams, rows, kept, weights, memberships, out):
     n = out.shape[0]
     # Row r is paired with row n-1-r, so that every step of the loop costs the same.
     for pair in numba.prange((n + 1) // 2):
-        picked = np.empty(n)
+        buffers = np.empty((4, _STRETCH))
+        totals = np.empty((weights.shape[0], _STRETCH))
         first = np.int64(pair)
         last = n - 1 - first
-        _combine_row(first, grams, rows, kept, weights, memberships, picked, out[first])
+        _combine_row(first, grams, rows, kept, weights, memberships, buffers, totals, out[first])
         if last != first:
-            _combine_row(last, grams, rows, kept, weights, memberships, picked, out[last])
-    for block in numba.prange((n + BLOCK_ROWS - 1) // BLOCK_ROWS):
-        _mirror_block(np.int64(block) * BLOCK_ROWS, out)
+            _combine_row(last, grams, rows, kept, weights, memberships, buffers, totals, out[last])
+    for tile in numba.prange((n + _TILE - 1) // _TILE):
+        _mirror_block(np.int64(tile) * _TILE, out)
 
 
 @numba.njit(nogil=True, cache=True, fastmath=_FASTMATH)
-def _products_row(i, grams, rows, columns, vectors, picked, products):
+def _products_row(i, grams, rows, columns, vectors, buffer, products):
+    """Multiply row i of every Gram with all vectors, a stretch of columns and four vectors at a time."""
+    source = i if rows is None else rows[i]
     n_clusters, n_columns = vectors.shape
+    whole = n_clusters - n_clusters % 4
     for m in range(grams.shape[0]):
-        gram = grams[m, i if rows is None else rows[i]]
-        for k in range(n_columns):
-            picked[k] = gram[k if columns is None else columns[k]]
-        for j in range(n_clusters):
-            vector = vectors[j]
-            total = 0.0
-            for k in range(n_columns):
-                total += picked[k] * vector[k]
-            products[j, m, i] = total
+        for start in range(0, n_columns, _STRETCH):
+            stop = min(start + _STRETCH, n_columns)
+            gram = _columns(grams[m, source], columns, start, stop, buffer)
+            for j in range(0, whole, 4):
+                v_0, v_1 = vectors[j, start:stop], vectors[j + 1, start:stop]
+                v_2, v_3 = vectors[j + 2, start:stop], vectors[j + 3, start:stop]
+                t_0, t_1, t_2, t_3 = 0.0, 0.0, 0.0, 0.0
+                for k in range(stop - start):
+                    value = gram[k]
+                    t_0 += value * v_0[k]
+                    t_1 += value * v_1[k]
+                    t_2 += value * v_2[k]
+                    t_3 += value * v_3[k]
+                products[j, m, i] += t_0
+                products[j + 1, m, i] += t_1
+                products[j + 2, m, i] += t_2
+                products[j + 3, m, i] += t_3
+            for j in range(whole, n_clusters):
+                vector = vectors[j, start:stop]
+                total = 0.0
+                for k in range(stop - start):
+                    total += gram[k] * vector[k]
+                products[j, m, i] += total
 
 
 def _block_products_loop(grams, rows, columns, vectors, products):
     for i in numba.prange(products.shape[2]):
-        picked = np.empty(vectors.shape[1])
-        _products_row(np.int64(i), grams, rows, columns, vectors, picked, products)
+        buffer = np.empty(_STRETCH)
+        _products_row(np.int64(i), grams, rows, columns, vectors, buffer, products)
 
 
 def _compile(loop, parallel):
@@ -135,6 +206,17 @@ _combine_parallel = _compile(_combine_loop, True)
 _combine_serial = _compile(_combine_loop, False)
 _block_products_parallel = _compile(_block_products_loop, True)
 _block_products_serial = _compile(_block_products_loop, False)
+
+
+@numba.njit(nogil=True, cache=True)
+def _submatrix(K, index):
+    n = len(index)
+    out = np.zeros((n, n))
+    for i in range(n):
+        source = K[index[i]]
+        for k in range(i + 1):
+            out[i, k] = source[index[k]]
+    return out
 
 
 @numba.njit(nogil=True, cache=True)

@@ -57,10 +57,11 @@ def block_products(grams, rows, columns, vectors):
     """
     n_rows = grams.shape[1] if rows is None else len(rows)
     products = np.empty((vectors.shape[1], grams.shape[0], n_rows))
+    transposed = np.ascontiguousarray(vectors.T)
     for start in range(0, n_rows, BLOCK_ROWS):
         block = slice(start, min(start + BLOCK_ROWS, n_rows))
         for m in range(grams.shape[0]):
-            products[:, m, block] = (_read(grams[m], rows, columns, block) @ vectors).T
+            products[:, m, block] = transposed @ _read(grams[m], rows, columns, block).T
     return products
 
 
@@ -70,6 +71,11 @@ def block_norms(grams, rows, vectors):
     chosen = support if rows is None else rows[support]
     products = block_products(grams, chosen, chosen, vectors[support])
     return np.einsum("jmi,ij->jm", products, vectors[support])
+
+
+def submatrix(K, index):
+    """Return ``K[index][:, index]`` in Fortran order; of a symmetric K, only its upper triangle counts."""
+    return np.asfortranarray(K[np.ix_(index, index)])
 
 
 def solve_svm(K, y, epsilon, lower, upper, alpha, gradient, tol, max_iter, shrink=True):

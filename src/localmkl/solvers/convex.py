@@ -16,26 +16,34 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from localmkl.backends import load
+from localmkl.backends import load, one_blas_thread
 from localmkl.solvers.model import minimise_linear_model, minimise_model
 from localmkl.solvers.objective import (
-    certify,
+    Solution,
     closed_form_weights,
     full_dual,
+    judge,
+    products_of,
     relative_gap,
     uniform_weights,
 )
-from localmkl.solvers.svm import InnerSVM, factorised
+from localmkl.solvers.svm import InnerSVM
 
 SOLVERS = ("newton", "alternating")
 
 SVM_SHARE = 0.1
 """The SVM's relative gap aimed at, as a share of `tol`."""
+GAP_SHARE = 0.02
+"""... and before `tol` is near, as a share of the last gap."""
+FIRST_TARGET = 0.02
 FLATTENED = 0.3
 """A line search ends when the slope has shrunk to this share of its start."""
 MAX_TRIALS = 12
 FIRST_DAMPING = 1e-2
 ROUNDING = 1e-13
+SHARPEST_TARGET = 1e-15
+GATHER_BELOW = 0.3
+"""Share of support vectors below which their columns are gathered instead of read with all others."""
 
 
 def solve_convex(
@@ -81,36 +89,43 @@ def solve_convex(
     start = None if init is None else init.alpha
     svm = InnerSVM(problem.y, problem.C, problem.loss, start, backend=backend)
     reader = _Reader(problem, backend, parallel)
-    kernel = reader.combine(weights)
     step = _NewtonStep(reader) if solver == "newton" else _ClosedFormStep(reader)
     history: dict[str, list] = {"primal": [], "dual": [], "gap": []}
-    target = SVM_SHARE * tol
-    for iteration in range(1, max_iter + 1):
-        while True:
-            svm.solve(kernel, target)
-            look = reader.look(svm)
-            dual = full_dual(problem, svm.alpha, look.norms)
-            gap = relative_gap(svm.primal, dual)
-            # The gap is the SVM's part plus the weights' part: sharpen the SVM if it holds the gap up.
-            svm_part = relative_gap(svm.primal, svm.dual)
-            if gap <= tol or svm_part <= 0.5 * gap or target < 1e-15:
+    sharpest = SVM_SHARE * tol
+    target = max(sharpest, FIRST_TARGET)
+    gap = np.inf
+    with one_blas_thread():
+        kernel = reader.combine(weights)
+        for iteration in range(1, max_iter + 1):
+            last = iteration == max_iter
+            while True:
+                svm.solve(kernel, target)
+                # Near the end the certificate's own products serve for the step too, should it be too early.
+                look = (
+                    reader.certified_look(svm, weights) if last or 10.0 * gap**2 < tol else reader.look(svm)
+                )
+                dual = full_dual(problem, svm.alpha, look.norms)
+                gap = relative_gap(svm.primal, dual)
+                if gap <= tol and look.solution is None:
+                    look = reader.certified_look(svm, weights)
+                # The gap is the SVM's part plus the weights' part: sharpen the SVM if it holds the gap up.
+                svm_part = relative_gap(svm.primal, svm.dual)
+                certified = look.solution is not None and look.solution.gap <= tol
+                if certified or (gap > tol and svm_part <= 0.5 * gap) or target < SHARPEST_TARGET:
+                    break
+                target *= 0.1
+            target = min(target, max(sharpest, GAP_SHARE * gap))
+            for key, value in zip(history, (svm.primal, dual, gap), strict=True):
+                history[key].append(value)
+            if callback is not None:
+                callback(iteration, svm.primal, dual, gap)
+            if certified or last:
                 break
-            target *= 0.1
-        for key, value in zip(history, (svm.primal, dual, gap), strict=True):
-            history[key].append(value)
-        if callback is not None:
-            callback(iteration, svm.primal, dual, gap)
-        if gap <= tol or iteration == max_iter:
-            solution = certify(problem, weights, svm.alpha)
-            if solution.gap <= tol or iteration == max_iter or target < 1e-15:
-                break
-            target *= 0.1
-            continue
-        weights, kernel = step.take(weights, kernel, svm, look, target)
+            weights, kernel = step.take(weights, kernel, svm, look, target)
     return replace(
-        solution,
+        look.solution,
         n_iter=iteration,
-        converged=solution.gap <= tol,
+        converged=look.solution.gap <= tol,
         history={key: np.array(values) for key, values in history.items()},
     )
 
@@ -119,11 +134,13 @@ def solve_convex(
 class _Look:
     """What one read of the support vectors' part of the stack gives.
 
-    norms: q, (l, M). images: (c_j * K_m u_j) on the free variables, (l, M, n_free).
+    norms: q, (l, M). images: (c_j * K_m u_j) on the free variables, (l, M, n_free). solution: the certified
+    answer at this point, if all rows were read.
     """
 
     norms: np.ndarray
     images: np.ndarray
+    solution: Solution | None = None
 
 
 class _Reader:
@@ -143,17 +160,31 @@ class _Reader:
         )
 
     def look(self, svm):
-        """Read the support vectors' rows and columns once: block norms and images on the free ones."""
+        """Read the support vectors' rows once: block norms, and images on the free variables."""
         problem = self.problem
         support = np.flatnonzero(svm.alpha)
-        parts = problem.memberships[support] * svm.alpha[support, None]
+        parts = problem.memberships * svm.alpha[:, None]
         rows = support if problem.rows is None else problem.rows[support]
-        products = self.backend.block_products(problem.grams, rows, rows, parts, **self.options)
+        columns = problem.rows
+        if len(support) < GATHER_BELOW * len(parts):  # few columns matter: gathering them pays
+            parts, columns = parts[support], rows
+        products = self.backend.block_products(problem.grams, rows, columns, parts, **self.options)
         products *= problem.factors[:, None]
+        return self._look(svm, products, support, None)
+
+    def certified_look(self, svm, weights):
+        """Read all rows in plain NumPy: the certificate, and all that `look` gives."""
+        products = products_of(self.problem, svm.alpha)
+        solution = judge(self.problem, weights, svm.alpha.copy(), products)
+        return self._look(svm, products, np.arange(self.problem.n_samples), solution)
+
+    def _look(self, svm, products, rows, solution):
+        memberships = self.problem.memberships[rows]
+        parts = memberships * svm.alpha[rows, None]
         norms = np.maximum(np.einsum("jmi,ij->jm", products, parts), 0.0)
-        free = np.searchsorted(support, svm.free)
-        images = products[:, :, free] * problem.memberships[support[free]].T[:, None, :]
-        return _Look(norms, images)
+        free = np.searchsorted(rows, svm.free)
+        images = products[:, :, free] * memberships[free].T[:, None, :]
+        return _Look(norms, images, solution)
 
 
 class _ClosedFormStep:
@@ -197,12 +228,12 @@ class _NewtonStep:
         n_free = look.images.shape[2]
         if n_free < 2:
             return minimise_linear_model(look.norms, weights, p)
-        images = look.images.reshape(-1, n_free).T
-        solve = factorised(kernel[np.ix_(svm.free, svm.free)])
-        solved = solve(np.column_stack([images, np.ones(n_free)]))
-        sums = solved[:, :-1].sum(axis=0)
-        curvature = images.T @ solved[:, :-1] - np.outer(sums, sums) / solved[:, -1].sum()
-        curvature = 0.5 * (curvature + curvature.T)
+        _, factor = svm.free_factor(kernel)
+        halves = factor.half_solve(np.column_stack([look.images.reshape(-1, n_free).T, np.ones(n_free)]))
+        images, ones = halves[:, :-1], halves[:, -1]
+        # Project away the direction of the intercept: the dual variables keep their sum.
+        images -= np.outer(ones, ones @ images) / (ones @ ones)
+        curvature = images.T @ images
         curvature.flat[:: len(curvature) + 1] *= 1.0 + self.damping
         alive = look.norms.max(axis=1) > 0.0
         keep = np.repeat(alive, weights.shape[1])

@@ -7,9 +7,10 @@ l * M unknowns; a primal-dual interior-point method, milliseconds for every p in
 
 import numpy as np
 
-from localmkl.solvers.svm import factorised
+from localmkl.solvers.svm import factorise
 
 PRECISION = 1e-11
+ROUNDING = 1e-14
 MAX_ITERATIONS = 100
 TO_THE_WALL = 0.995
 ZERO = 1e-9
@@ -46,6 +47,7 @@ def minimise_model(slope, curvature, start, p):
     slack = _room(x, p, n_clusters)
     s = mu / x
     multiplier = mu / slack
+    length = 0.0
     for _ in range(MAX_ITERATIONS):
         gradient = g + H @ (x - start.ravel())
         normal = p * x ** (p - 1.0)
@@ -53,9 +55,10 @@ def minimise_model(slope, curvature, start, p):
         residual = gradient - s + multiplier[cluster] * normal
         complementarity = float(s @ x + multiplier @ slack)
         errors = (complementarity, np.abs(residual * x).max(), np.abs(multiplier * excess).max())
-        if max(errors) <= PRECISION:
+        if max(errors) <= PRECISION or complementarity <= ROUNDING:
             break
-        mu = 0.1 * complementarity / (x.size + n_clusters)
+        centring = 0.02 if length > 0.9 else 0.1
+        mu = centring * complementarity / (x.size + n_clusters)
         matrix = H + np.diag(multiplier[cluster] * p * (p - 1.0) * x ** (p - 2.0) + s / x)
         for j in range(n_clusters):
             own = slice(j * n_kernels, (j + 1) * n_kernels)
@@ -64,7 +67,7 @@ def minimise_model(slope, curvature, start, p):
         right = -gradient + mu / x - normal * pull[cluster]
         # With a unit diagonal the matrix stays well conditioned as weights vanish.
         scale = 1.0 / np.sqrt(matrix.diagonal())
-        dx = scale * factorised(matrix * np.outer(scale, scale))(scale * right)
+        dx = scale * factorise(matrix * np.outer(scale, scale)).solve(scale * right)
         ds = (mu - s * x - s * dx) / x
         d_slack = excess - np.add.reduceat(normal * dx, edges)
         d_multiplier = (mu - multiplier * slack - multiplier * d_slack) / slack

@@ -175,9 +175,20 @@ def certify(problem, weights, alpha):
 
     One pass over the stack in plain NumPy; the intercept is the best one for these scores.
     """
+    return judge(problem, weights, alpha, products_of(problem, alpha))
+
+
+def products_of(problem, alpha):
+    """Return ``K_m u_j`` for every cluster, kernel and training row, (l, M, n), in plain NumPy."""
     parts = problem.cluster_parts(alpha)
     products = reference.block_products(problem.grams, problem.rows, problem.rows, parts)
     products *= problem.factors[:, None]
+    return products
+
+
+def judge(problem, weights, alpha, products):
+    """Return the `Solution` of any weights and any feasible alpha, given its products."""
+    parts = problem.cluster_parts(alpha)
     norms = np.maximum(np.einsum("jmi,ij->jm", products, parts), 0.0)
     scores = np.einsum("ij,jm,jmi->i", problem.memberships, weights, products, optimize=True)
     intercept = problem.loss.best_intercept(scores, problem.y, problem.C)

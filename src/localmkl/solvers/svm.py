@@ -7,8 +7,10 @@ solved directly. The gradient K alpha - y that both maintain also gives the scor
 primal value, so the duality gap of this inner problem costs no further look at K.
 """
 
+from dataclasses import dataclass
+
 import numpy as np
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from scipy.linalg.lapack import dpotrf, dpotrs, dtrtrs
 
 from localmkl.backends import load
 
@@ -18,8 +20,10 @@ NOISE = 1e-16
 STEPS_PER_SAMPLE = 20
 """Steps of sequential minimal optimisation between two direct solves, per sample."""
 MAX_ROUNDS = 200
-DIRECT_SOLVES = 8
-"""Direct solves in a row, each after a variable has reached a bound."""
+DIRECT_STEPS = 20
+"""Steps of one direct solve, each but the last ended by a variable at a bound."""
+CHEAP_FACTOR = 256
+"""Most free variables for which a new factor at every such step is worth its time; above, two steps."""
 JITTER = 1e-13
 
 
@@ -42,6 +46,7 @@ class InnerSVM:
         self.scores = np.zeros_like(y)
         self.primal = self.dual = self.intercept = 0.0
         self.tolerance = START_TOLERANCE
+        self._factor = None
 
     @property
     def gap(self):
@@ -62,12 +67,16 @@ class InnerSVM:
         Start with a crude tolerance and tighten it only while the gap asks for it. End early where
         rounding allows no further progress.
         """
+        self._factor = None  # it belonged to another kernel matrix
         solve_svm = load(self.backend).solve_svm
         steps = STEPS_PER_SAMPLE * len(self.y)
         largest = float(np.abs(K.diagonal()).max())
-        best, best_alpha, stalled = np.inf, self.alpha, 0
+        gradient = K @ self.alpha - self.y
+        self._evaluate(gradient)
+        if self.gap <= target * self.primal:
+            return self
+        best, best_alpha, stalled = self.gap, self.alpha.copy(), 0
         for _ in range(MAX_ROUNDS):
-            gradient = K @ self.alpha - self.y  # afresh: many small steps blur it
             _, violation = solve_svm(
                 K,
                 self.y,
@@ -92,6 +101,7 @@ class InnerSVM:
                 break
             if violation <= self.tolerance or stalled:
                 self.tolerance = max(0.1 * self.tolerance, noise, np.finfo(float).tiny)
+            gradient = K @ self.alpha - self.y  # afresh: many small steps blur it
         self.alpha = best_alpha
         self._evaluate(K @ self.alpha - self.y)
         return self
@@ -113,31 +123,37 @@ class InnerSVM:
             self.alpha = alpha
             self._evaluate(K @ alpha - self.y)
 
+    def free_factor(self, K):
+        """Return the free variables and the factor of K on them; the last one is kept for the next call."""
+        free = self.free
+        if self._factor is None or not np.array_equal(self._factor[0], free):
+            self._factor = free, factorise(load(self.backend).submatrix(K, free))
+        return self._factor
+
     def _solve_free(self, K, gradient):
         """Minimise over the free variables with the others fixed, as far as the bounds allow.
 
-        K_FF d + nu 1 = -(gradient + epsilon sign(alpha))_F,  sum(d) = 0; cut at the first bound or
-        kink, take that variable out, and repeat a few times. A full step is repeated once with the
-        same factor, which refines it.
+        K_FF d + nu 1 = -(gradient + epsilon sign(alpha))_F,  sum(d) = 0. A step that meets a bound or kink
+        ends there; that variable is no longer free, and the rest goes on. A full step is repeated once with
+        the same factor, which refines it.
         """
-        solve, refined = None, False
-        for _ in range(DIRECT_SOLVES):
-            free = self.free
-            if len(free) < 2:
+        refined = False
+        steps = DIRECT_STEPS if len(self.free) <= CHEAP_FACTOR else 2
+        for _ in range(steps):
+            if len(self.free) < 2:
                 return
-            if solve is None:
-                solve = factorised(K[np.ix_(free, free)])
+            free, factor = self.free_factor(K)
             slope = gradient[free] + self.loss.epsilon * np.sign(self.alpha[free])
-            pair = solve(np.column_stack([slope, np.ones(len(free))]))
-            shift = pair[:, 0].sum() / pair[:, 1].sum()
-            direction = shift * pair[:, 1] - pair[:, 0]
+            pair = factor.solve(np.column_stack([slope, np.ones(len(free))]))
+            direction = pair[:, 1] * (pair[:, 0].sum() / pair[:, 1].sum()) - pair[:, 0]
             direction -= direction.mean()
             length, blocking, wall = self._room(free, direction)
             moved = self.alpha[free] + length * direction
             if blocking is not None:
                 moved[blocking] = wall
-                solve = None
-            gradient += (moved - self.alpha[free]) @ K[free]
+            change = np.zeros(len(self.y))
+            change[free] = moved - self.alpha[free]
+            gradient += K @ change
             self.alpha[free] = moved
             if blocking is None and refined:
                 return
@@ -158,20 +174,33 @@ class InnerSVM:
         return room[blocking], blocking, walls[blocking]
 
 
-def factorised(matrix):
-    """Return a solver for a positive semidefinite matrix, made definite by a little jitter."""
+@dataclass(frozen=True)
+class Factor:
+    """A Cholesky factor U of a positive semidefinite matrix A = U'U, jitter added where needed."""
+
+    upper: np.ndarray
+
+    def solve(self, right):
+        """Return A^-1 right."""
+        return dpotrs(self.upper, right, lower=False)[0]
+
+    def half_solve(self, right):
+        """Return U'^-1 right: its columns have the inner products right' A^-1 right."""
+        return dtrtrs(self.upper, right, lower=False, trans=1)[0]
+
+
+def factorise(matrix):
+    """Return the `Factor` of a positive semidefinite matrix; only its upper triangle is read."""
     size = float(np.trace(matrix)) / len(matrix)
     size = size if size > 0.0 else 1.0
     jitter = JITTER
     while jitter <= 1.0:
-        shifted = matrix.copy()
-        shifted.flat[:: len(matrix) + 1] += jitter * size
-        try:
-            factor = cho_factor(shifted, lower=True, overwrite_a=True, check_finite=False)
-        except LinAlgError:
-            jitter *= 100.0
-            continue
-        return lambda right: cho_solve(factor, right, check_finite=False)
+        shifted = np.array(matrix, order="F")
+        shifted.ravel(order="K")[:: len(matrix) + 1] += jitter * size
+        upper, failed = dpotrf(shifted, lower=False, overwrite_a=True, clean=False)
+        if not failed:
+            return Factor(upper)
+        jitter *= 100.0
     raise FloatingPointError("A kernel matrix is not finite or far from positive semidefinite.")
 
 
