@@ -1,1 +1,1 @@
-"""Benchmarks: ratios to a reference in the same run, time to a stated gap. ``python -m benchmarks --help``."""
+"""Benchmarks: ratios to a reference in the same run, at a stated gap. ``python -m benchmarks --help``."""

@@ -7,12 +7,18 @@ from importlib import import_module
 import benchmarks
 from benchmarks import harness
 
-NAMES = sorted(m.name for m in pkgutil.iter_modules(benchmarks.__path__) if m.name not in ("harness", "__main__"))
+NAMES = sorted(
+    m.name
+    for m in pkgutil.iter_modules(benchmarks.__path__)
+    if m.name not in ("harness", "references", "__main__")
+)
 
 
 def main():
     parser = argparse.ArgumentParser(prog="benchmarks", description=__doc__)
-    parser.add_argument("names", nargs="*", choices=[*NAMES, []], help=f"of {', '.join(NAMES)}; all by default")
+    parser.add_argument(
+        "names", nargs="*", choices=[*NAMES, []], help=f"of {', '.join(NAMES)}; all by default"
+    )
     parser.add_argument("--smoke", action="store_true", help="tiny sizes: does the code run?")
     parser.add_argument("--out", default="benchmarks/results", help="folder of the JSON files")
     arguments = parser.parse_args()

@@ -1,7 +1,7 @@
 """What every benchmark shares: timing after warm-up, medians, peak memory, provenance, tables and JSON.
 
-A benchmark is a module with a function ``run(smoke) -> list of rows``; a row is a flat dictionary. It is listed
-in ``benchmarks/__main__.py``. Smoke mode uses tiny sizes: the tests run it to see that the code still works.
+A benchmark is a module beside this one with a function ``run(smoke) -> list of rows``; a row is a flat
+dictionary. Smoke mode uses tiny sizes: the tests run it to see that the code still works.
 """
 
 import json

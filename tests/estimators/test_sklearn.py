@@ -51,7 +51,7 @@ def expected_failures(estimator):
 
 
 @parametrize_with_checks(
-    [cls(**settings(cls, kernels="precomputed")) for cls in ESTIMATORS],
+    [cls(**settings(cls, kernels="precomputed", tol=1e-8)) for cls in ESTIMATORS],
     expected_failed_checks=expected_failures,
 )
 def test_precomputed_kernels_pass_the_checks_of_scikit_learn(estimator, check):

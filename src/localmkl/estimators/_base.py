@@ -52,7 +52,11 @@ class BaseMKL(BaseEstimator, ABC):
         """Learn the gate; return what `_solve` needs of it."""
 
     @abstractmethod
-    def _solve(self, stack, gate, y, C, parallel):
+    def _start(self, stack, gate):
+        """Return what several classes share at the start, or None."""
+
+    @abstractmethod
+    def _solve(self, stack, gate, y, C, parallel, start):
         """Return the solution of one binary or regression problem."""
 
     @abstractmethod
@@ -81,10 +85,11 @@ class BaseMKL(BaseEstimator, ABC):
         targets, costs = self._targets(y, weights)
         stack = self._fit_stack(X, weights)
         gate = self._fit_gate(X, stack, weights, unlabeled)
+        start = self._start(stack, gate) if len(targets) > 1 else None
         n_jobs = self.n_jobs if len(targets) > 1 else None
         serial = n_jobs in (None, 1)
         solutions = Parallel(n_jobs=n_jobs, require=None if serial else "sharedmem")(
-            delayed(self._solve)(stack, gate, target, cost, serial)
+            delayed(self._solve)(stack, gate, target, cost, serial, start)
             for target, cost in zip(targets, costs, strict=True)
         )
         self._store_common(solutions)
@@ -185,8 +190,8 @@ class BaseMKL(BaseEstimator, ABC):
     def _warn_not_converged(self, missed):
         worst = max(solution.gap for solution in missed)
         warnings.warn(
-            f"{type(self).__name__} stopped after max_iter={self.max_iter} updates at a relative "
-            f"duality gap of {worst:.2e}, above tol={self.tol:.2e}; raise `max_iter` or `tol`.",
+            f"{type(self).__name__} stopped after {self.n_iter_} updates (max_iter={self.max_iter}) at a "
+            f"relative duality gap of {worst:.2e}, above tol={self.tol:.2e}; raise `max_iter` or `tol`.",
             ConvergenceWarning,
             stacklevel=5,
         )

@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from localmkl._checks import check_evenness, check_integer, check_number, check_option
+from localmkl.backends import load
 from localmkl.estimators._base import (
     BaseMKL,
     ClassifierPart,
@@ -20,7 +21,7 @@ from localmkl.estimators._gating import OneCluster, fit_gate
 from localmkl.kernels import CrossGrams, GramStack
 from localmkl.kernels.stack import cosine_scales
 from localmkl.solvers.convex import solve_convex
-from localmkl.solvers.objective import Problem
+from localmkl.solvers.objective import Problem, uniform_weights
 
 GATES = ("kmeans",)
 
@@ -36,7 +37,12 @@ class ConvexMKL(BaseMKL):
         self._check_common()
         check_number("p", self._p, low=1.0)
 
-    def _solve(self, stack, gate, y, C, parallel):
+    def _start(self, stack, gate):
+        """Return the combined kernel from which every class starts."""
+        weights = uniform_weights((gate.shape[1], stack.n_kernels), float(self._p)) * self.factors_
+        return load().combine(stack.grams, stack.rows, weights, gate)
+
+    def _solve(self, stack, gate, y, C, parallel, start):
         problem = Problem(
             grams=stack.grams,
             factors=self.factors_,
@@ -51,6 +57,7 @@ class ConvexMKL(BaseMKL):
             problem,
             tol=self.tol,
             max_iter=self.max_iter,
+            kernel=None if start is None else start.copy(),
             callback=self._callback(),
             parallel=parallel,
         )

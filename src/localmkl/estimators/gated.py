@@ -51,7 +51,10 @@ class GatedMKL(BaseMKL):
         self._seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
         return self.gate_kernel_.training_gram(X, stack, self.factors_)
 
-    def _solve(self, stack, gate, y, C, parallel):
+    def _start(self, stack, gate):
+        return None
+
+    def _solve(self, stack, gate, y, C, parallel, start):
         problem = Problem(
             grams=stack.grams,
             factors=self.factors_,

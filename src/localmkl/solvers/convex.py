@@ -42,6 +42,7 @@ MAX_TRIALS = 12
 FIRST_DAMPING = 1e-2
 ROUNDING = 1e-13
 SHARPEST_TARGET = 1e-15
+PATIENCE = 20
 GATHER_BELOW = 0.3
 """Share of support vectors below which their columns are gathered instead of read with all others."""
 
@@ -53,6 +54,7 @@ def solve_convex(
     tol=1e-3,
     max_iter=500,
     init=None,
+    kernel=None,
     callback=None,
     parallel=True,
     backend="compiled",
@@ -70,6 +72,9 @@ def solve_convex(
         Most updates of the kernel weights.
     init : Solution, optional
         Warm start.
+    kernel : ndarray of shape (n, n), optional
+        The combined kernel of the starting weights, where the caller has it (several classes start alike).
+        It is overwritten.
     callback : callable, optional
         Called as ``callback(iteration, primal, dual, gap)`` after every step.
     parallel : bool
@@ -91,56 +96,84 @@ def solve_convex(
     reader = _Reader(problem, backend, parallel)
     step = _NewtonStep(reader) if solver == "newton" else _ClosedFormStep(reader)
     history: dict[str, list] = {"primal": [], "dual": [], "gap": []}
-    sharpest = SVM_SHARE * tol
-    target = max(sharpest, FIRST_TARGET)
-    gap = np.inf
+    accuracy = _Accuracy(tol)
     with one_blas_thread():
-        kernel = reader.combine(weights)
+        kernel = reader.combine(weights) if kernel is None else kernel
         for iteration in range(1, max_iter + 1):
-            last = iteration == max_iter
-            while True:
-                svm.solve(kernel, target)
-                # Near the end the certificate's own products serve for the step too, should it be too early.
-                look = (
-                    reader.certified_look(svm, weights) if last or 10.0 * gap**2 < tol else reader.look(svm)
-                )
-                dual = full_dual(problem, svm.alpha, look.norms)
-                gap = relative_gap(svm.primal, dual)
-                if gap <= tol and look.solution is None:
-                    look = reader.certified_look(svm, weights)
-                # The gap is the SVM's part plus the weights' part: sharpen the SVM if it holds the gap up.
-                svm_part = relative_gap(svm.primal, svm.dual)
-                certified = look.solution is not None and look.solution.gap <= tol
-                if certified or (gap > tol and svm_part <= 0.5 * gap) or target < SHARPEST_TARGET:
-                    break
-                target *= 0.1
-            target = min(target, max(sharpest, GAP_SHARE * gap))
-            for key, value in zip(history, (svm.primal, dual, gap), strict=True):
+            look = _settle(svm, kernel, weights, reader, accuracy, tol)
+            for key, value in zip(history, (svm.primal, look.dual, look.gap), strict=True):
                 history[key].append(value)
             if callback is not None:
-                callback(iteration, svm.primal, dual, gap)
-            if certified or last:
+                callback(iteration, svm.primal, look.dual, look.gap)
+            if look.certified(tol) or iteration == max_iter or _stalled(history["gap"]):
                 break
-            weights, kernel = step.take(weights, kernel, svm, look, target)
+            weights, kernel = step.take(weights, kernel, svm, look, accuracy.target)
+        solution = look.solution or reader.certified_look(svm, weights).solution
     return replace(
-        look.solution,
+        solution,
         n_iter=iteration,
-        converged=look.solution.gap <= tol,
+        converged=solution.gap <= tol,
         history={key: np.array(values) for key, values in history.items()},
     )
+
+
+class _Accuracy:
+    """How precisely the SVM is solved: roughly while the weights are far off, never more than the gap asks."""
+
+    def __init__(self, tol):
+        self.sharpest = SVM_SHARE * tol
+        self.target = max(self.sharpest, FIRST_TARGET)
+        self.last_gap = np.inf
+
+    def follow(self, gap):
+        """Take note of the gap after a step."""
+        self.last_gap = gap
+        self.target = min(self.target, max(self.sharpest, GAP_SHARE * gap))
+
+    @property
+    def exhausted(self):
+        """Whether rounding allows no more."""
+        return self.target < SHARPEST_TARGET
+
+
+def _settle(svm, kernel, weights, reader, accuracy, tol):
+    """Solve the SVM at these weights until it is not what holds the gap up; return what was seen there."""
+    # Near the end the certificate is taken at once: its products serve for the step too, should it fail.
+    ending = 10.0 * accuracy.last_gap**2 < tol
+    while True:
+        svm.solve(kernel, accuracy.target)
+        look = reader.certified_look(svm, weights) if ending else reader.look(svm)
+        if look.gap <= tol and look.solution is None:
+            look = reader.certified_look(svm, weights)
+        svm_part = relative_gap(svm.primal, svm.dual)
+        if look.certified(tol) or (look.gap > tol and svm_part <= 0.5 * look.gap) or accuracy.exhausted:
+            accuracy.follow(look.gap)
+            return look
+        accuracy.target *= 0.1
+
+
+def _stalled(gaps):
+    """Whether the last steps brought no smaller gap: rounding, on a badly conditioned problem."""
+    return len(gaps) > PATIENCE and min(gaps[-PATIENCE:]) >= min(gaps[:-PATIENCE])
 
 
 @dataclass(frozen=True)
 class _Look:
     """What one read of the support vectors' part of the stack gives.
 
-    norms: q, (l, M). images: (c_j * K_m u_j) on the free variables, (l, M, n_free). solution: the certified
-    answer at this point, if all rows were read.
+    norms: q, (l, M). images: (c_j * K_m u_j) on the free variables, (l, M, n_free). dual, gap: their values
+    at this point. solution: the certified answer at this point, if all rows were read.
     """
 
     norms: np.ndarray
     images: np.ndarray
+    dual: float
+    gap: float
     solution: Solution | None = None
+
+    def certified(self, tol):
+        """Whether the certificate was taken here, and says that the gap is small enough."""
+        return self.solution is not None and self.solution.gap <= tol
 
 
 class _Reader:
@@ -184,7 +217,8 @@ class _Reader:
         norms = np.maximum(np.einsum("jmi,ij->jm", products, parts), 0.0)
         free = np.searchsorted(rows, svm.free)
         images = products[:, :, free] * memberships[free].T[:, None, :]
-        return _Look(norms, images, solution)
+        dual = full_dual(self.problem, svm.alpha, norms)
+        return _Look(norms, images, dual, relative_gap(svm.primal, dual), solution)
 
 
 class _ClosedFormStep:

@@ -1,0 +1,36 @@
+"""Every benchmark still runs: tiny sizes, no claim about time."""
+
+import json
+import sys
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[2]))
+from benchmarks.__main__ import NAMES
+
+from benchmarks import harness
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_the_benchmark_runs_and_its_rows_can_be_written(name, tmp_path):
+    rows = import_module(f"benchmarks.{name}").run(smoke=True)
+    assert rows
+    path = harness.write(name, rows, tmp_path)
+    content = json.loads(path.read_text())
+    assert len(content["rows"]) == len(rows)
+    assert content["provenance"]["numpy"]
+    harness.show(name, rows)
+
+
+def test_the_published_algorithm_reaches_the_same_optimum():
+    from benchmarks.references import algorithm_1, make_blobs
+
+    from localmkl.solvers.convex import solve_convex
+
+    problem = make_blobs(80).problem(4 / 3, 2)
+    assert algorithm_1(problem, 1e-4).primal == pytest.approx(
+        solve_convex(problem, tol=1e-6).primal, rel=2e-4
+    )
