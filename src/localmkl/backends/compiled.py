@@ -55,6 +55,7 @@ def block_norms(grams, rows, vectors, *, parallel=True):
     """Return q_jm = u_j' K_m u_j; see `reference.block_norms`."""
     support = np.flatnonzero(np.any(vectors != 0.0, axis=1))
     chosen = support if rows is None else rows[support]
+    chosen = None if rows is None and len(support) == len(vectors) else chosen
     on_support = vectors[support]
     products = block_products(grams, chosen, chosen, on_support, parallel=parallel)
     return np.einsum("jmi,ij->jm", products, on_support)

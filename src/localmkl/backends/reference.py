@@ -69,6 +69,7 @@ def block_norms(grams, rows, vectors):
     """Return ``q[j, m] = u_j' K_m u_j`` for the columns u_j of `vectors` (n, l)."""
     support = np.flatnonzero(np.any(vectors != 0.0, axis=1))
     chosen = support if rows is None else rows[support]
+    chosen = None if rows is None and len(support) == len(vectors) else chosen
     products = block_products(grams, chosen, chosen, vectors[support])
     return np.einsum("jmi,ij->jm", products, vectors[support])
 

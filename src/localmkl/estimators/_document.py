@@ -63,7 +63,8 @@ ATTRIBUTES = {
     "evenness_": """float
     Average evenness of the memberships of the training samples.""",
     "history_": """dict of ndarray
-    "primal", "dual" and "gap" of every step; a list of them with several classes.""",
+    "primal", "dual", "gap" and, for convex methods, "svm_gap" (the inner problem's part of it) of every
+    step; a list of them with several classes.""",
     "squared_norm_": """float
     ``sum_jm ||w_jm||^2 / beta_jm`` of the solution; (n_classes,) with several classes.""",
     "classes_": """ndarray of shape (n_classes,)

@@ -84,7 +84,9 @@ def solve_convex(
     Returns
     -------
     Solution
-        `converged` says whether `tol` was reached.
+        `converged` says whether `tol` was reached. `history` holds the primal, the dual and the relative gap of
+        every step, and the part of the gap that is the SVM's ("svm_gap"): by no more than that can the primal
+        rise from one step to the next.
 
     References
     ----------
@@ -95,13 +97,14 @@ def solve_convex(
     svm = InnerSVM(problem.y, problem.C, problem.loss, start, backend=backend)
     reader = _Reader(problem, backend, parallel)
     step = _NewtonStep(reader) if solver == "newton" else _ClosedFormStep(reader)
-    history: dict[str, list] = {"primal": [], "dual": [], "gap": []}
-    accuracy = _Accuracy(tol)
+    history: dict[str, list] = {"primal": [], "dual": [], "gap": [], "svm_gap": []}
+    accuracy = _Accuracy(tol, 0.9 if problem.frozen else SVM_SHARE)
     with one_blas_thread():
         kernel = reader.combine(weights) if kernel is None else kernel
         for iteration in range(1, max_iter + 1):
             look = _settle(svm, kernel, weights, reader, accuracy, tol)
-            for key, value in zip(history, (svm.primal, look.dual, look.gap), strict=True):
+            values = (svm.primal, look.dual, look.gap, relative_gap(svm.primal, svm.dual))
+            for key, value in zip(history, values, strict=True):
                 history[key].append(value)
             if callback is not None:
                 callback(iteration, svm.primal, look.dual, look.gap)
@@ -120,8 +123,8 @@ def solve_convex(
 class _Accuracy:
     """How precisely the SVM is solved: roughly while the weights are far off, never more than the gap asks."""
 
-    def __init__(self, tol):
-        self.sharpest = SVM_SHARE * tol
+    def __init__(self, tol, share):
+        self.sharpest = share * tol
         self.target = max(self.sharpest, FIRST_TARGET)
         self.last_gap = np.inf
 
@@ -139,7 +142,7 @@ class _Accuracy:
 def _settle(svm, kernel, weights, reader, accuracy, tol):
     """Solve the SVM at these weights until it is not what holds the gap up; return what was seen there."""
     # Near the end the certificate is taken at once: its products serve for the step too, should it fail.
-    ending = 10.0 * accuracy.last_gap**2 < tol
+    ending = reader.problem.frozen or 10.0 * accuracy.last_gap**2 < tol
     while True:
         svm.solve(kernel, accuracy.target)
         look = reader.certified_look(svm, weights) if ending else reader.look(svm)
@@ -185,9 +188,12 @@ class _Reader:
         self.options = {} if backend == "reference" else {"parallel": parallel}
 
     def combine(self, weights, out=None):
-        """Return K~ for these weights."""
+        """Return K~ for these weights; of a single plain kernel, that kernel itself."""
         problem = self.problem
         scaled = weights * problem.factors
+        plain = scaled.size == 1 and scaled[0, 0] == 1.0 and problem.rows is None
+        if plain and problem.grams.dtype == np.float64 and np.all(problem.memberships == 1.0):
+            return problem.grams[0]
         return self.backend.combine(
             problem.grams, problem.rows, scaled, problem.memberships, out, **self.options
         )
@@ -229,6 +235,8 @@ class _ClosedFormStep:
 
     def take(self, weights, kernel, svm, look, target):
         """Return the next weights and their combined kernel."""
+        if self.reader.problem.frozen:
+            return weights, kernel
         weights = closed_form_weights(weights, look.norms, self.reader.problem.p)
         return weights, self.reader.combine(weights, kernel)
 
@@ -238,24 +246,30 @@ class _NewtonStep:
 
     def __init__(self, reader):
         self.reader = reader
-        self.spare = None
+        self.old = None
         self.damping = 0.0
 
     def take(self, weights, kernel, svm, look, target):
         """Return the next weights and their combined kernel; leave `svm` solved near there."""
-        p = self.reader.problem.p
-        if np.isinf(p):
+        problem = self.reader.problem
+        if problem.frozen:
             return weights, kernel
-        goal = self._goal(weights, kernel, svm, look, p)
+        goal = self._goal(weights, kernel, svm, look, problem.p)
         slope = -0.5 * float(np.sum(look.norms * (goal - weights)))
-        reached = self.reader.combine(goal, self.spare)
+        # K~ as it was, in the precision of the stack: the line search needs both ends.
+        self.old = np.empty_like(kernel, dtype=problem.grams.dtype) if self.old is None else self.old
+        np.copyto(self.old, kernel, casting="same_kind")
+        kernel = self.reader.combine(goal, kernel)
         # A decrease too small to be seen needs no search: the gap still shrinks with the step.
         visible = slope < -ROUNDING * svm.primal
-        length = self._search(kernel, reached, svm, slope, target) if visible else 1.0
-        self.spare = kernel
-        shortened = length < 1.0
-        self.damping = max(4.0 * self.damping, FIRST_DAMPING) if shortened else 0.25 * self.damping
-        return weights + length * (goal - weights), reached
+        length = self._search(kernel, svm, slope, target) if visible else 1.0
+        weights = weights + length * (goal - weights)
+        if length == 1.0:
+            self.damping *= 0.25
+            return weights, kernel
+        self.damping = max(4.0 * self.damping, FIRST_DAMPING)
+        exact = self.old.dtype == kernel.dtype
+        return weights, kernel if exact else self.reader.combine(weights, kernel)
 
     def _goal(self, weights, kernel, svm, look, p):
         """Return the minimiser of the model over the lp balls."""
@@ -277,33 +291,34 @@ class _NewtonStep:
         )
         return goal
 
-    def _search(self, kernel, reached, svm, slope, target):
-        """Move `reached` to a point on the line where J has fallen and its slope is nearly flat.
+    def _search(self, kernel, svm, slope, target):
+        """Move `kernel` to a point on the line where J has fallen and its slope is nearly flat.
 
-        K~(t) = K~0 + t (K~1 - K~0) is kept in `reached`; J' (t) = -1/2 alpha' (K~1 - K~0) alpha.
-        Return t.
+        `kernel` is K~(t) = K~0 + t (K~1 - K~0), from t = 1 on; J'(t) = -1/2 alpha' (K~1 - K~0) alpha. Secant
+        steps between the last points of negative and positive slope. Return t.
         """
         before = svm.primal
-        length = 1.0
-        low, low_slope, high, high_slope = 0.0, slope, None, 0.0
+        length, low, high = 1.0, (0.0, slope), None
         for _ in range(MAX_TRIALS):
-            svm.solve(reached, target)
-            alpha = svm.alpha
-            here = -0.5 * float(alpha @ svm.scores - alpha @ (kernel @ alpha)) / length
+            svm.solve(kernel, target)
+            here = -0.5 * (float(svm.alpha @ svm.scores) - self._old_form(svm.alpha)) / length
+            flat = abs(here) <= FLATTENED * abs(slope)
             risen = svm.dual > before
-            if here <= FLATTENED * abs(slope) and not risen:
-                if high is None or here >= -FLATTENED * abs(slope):
-                    break
-                low, low_slope = length, here
-            else:
-                high, high_slope = length, here
+            if not risen and (flat or (here < 0.0 and high is None)):
+                break
             if here > 0.0 or risen:
-                high, high_slope = length, max(here, 0.0)
-            upper = high if high is not None else 1.0
-            share = low_slope / (low_slope - high_slope) if high_slope > low_slope else 0.5
-            following = low + float(np.clip(share, 0.1, 0.9)) * (upper - low)
-            reached -= kernel
-            reached *= following / length
-            reached += kernel
+                high = length, max(here, 0.0)
+            else:
+                low = length, here
+            top = high or (1.0, 0.0)
+            share = low[1] / (low[1] - top[1]) if top[1] > low[1] else 0.5
+            following = low[0] + float(np.clip(share, 0.1, 0.9)) * (top[0] - low[0])
+            kernel -= self.old
+            kernel *= following / length
+            kernel += self.old
             length = following
         return length
+
+    def _old_form(self, alpha):
+        """Return alpha' K~0 alpha."""
+        return float(self.reader.backend.block_norms(self.old[None], None, alpha[:, None])[0, 0])

@@ -67,7 +67,8 @@ def minimise_model(slope, curvature, start, p):
         right = -gradient + mu / x - normal * pull[cluster]
         # With a unit diagonal the matrix stays well conditioned as weights vanish.
         scale = 1.0 / np.sqrt(matrix.diagonal())
-        dx = scale * factorise(matrix * np.outer(scale, scale)).solve(scale * right)
+        factor = factorise(lambda: np.asfortranarray(matrix * np.outer(scale, scale)))  # noqa: B023
+        dx = scale * factor.solve(scale * right)
         ds = (mu - s * x - s * dx) / x
         d_slack = excess - np.add.reduceat(normal * dx, edges)
         d_multiplier = (mu - multiplier * slack - multiplier * d_slack) / slack

@@ -140,6 +140,11 @@ class Problem:
         """(number of clusters, number of kernels)."""
         return self.memberships.shape[1], self.grams.shape[0]
 
+    @property
+    def frozen(self):
+        """Whether the weights are one whatever the data: p = inf, or a single kernel."""
+        return np.isinf(self.p) or self.grams.shape[0] == 1
+
     def box(self):
         """Return the bounds of the dual variables."""
         return self.loss.box(self.y, self.C)

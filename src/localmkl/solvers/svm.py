@@ -15,6 +15,7 @@ from scipy.linalg.lapack import dpotrf, dpotrs, dtrtrs
 from localmkl.backends import load
 
 START_TOLERANCE = 1e-1
+SHARPEN = 0.25
 NOISE = 1e-16
 """Rounding error of a gradient, relative to the size of its terms."""
 STEPS_PER_SAMPLE = 20
@@ -22,6 +23,8 @@ STEPS_PER_SAMPLE = 20
 MAX_ROUNDS = 200
 DIRECT_STEPS = 20
 """Steps of one direct solve, each but the last ended by a variable at a bound."""
+DIRECT_PRICE = 100.0
+"""Operations of a factorisation in the time of one entry's update in a small step."""
 CHEAP_FACTOR = 256
 """Most free variables for which a new factor at every such step is worth its time; above, two steps."""
 JITTER = 1e-13
@@ -71,13 +74,13 @@ class InnerSVM:
         solve_svm = load(self.backend).solve_svm
         steps = STEPS_PER_SAMPLE * len(self.y)
         largest = float(np.abs(K.diagonal()).max())
-        gradient = K @ self.alpha - self.y
+        gradient = K @ self.alpha - self.y if self.alpha.any() else -self.y
         self._evaluate(gradient)
         if self.gap <= target * self.primal:
             return self
-        best, best_alpha, stalled = self.gap, self.alpha.copy(), 0
+        best, best_alpha, stalled, taken = self.gap, self.alpha.copy(), 0, 0
         for _ in range(MAX_ROUNDS):
-            _, violation = solve_svm(
+            count, violation = solve_svm(
                 K,
                 self.y,
                 self.loss.epsilon,
@@ -89,7 +92,8 @@ class InnerSVM:
                 steps,
             )
             self._evaluate(gradient)
-            if self.gap > target * self.primal:
+            taken += count
+            if self.gap > target * self.primal and self._direct_pays(taken):
                 self._try_direct_solve(K, gradient)
             if self.gap <= target * self.primal:
                 return self
@@ -100,7 +104,7 @@ class InnerSVM:
             if stalled > 2 and self.tolerance <= noise:
                 break
             if violation <= self.tolerance or stalled:
-                self.tolerance = max(0.1 * self.tolerance, noise, np.finfo(float).tiny)
+                self.tolerance = max(SHARPEN * self.tolerance, noise, np.finfo(float).tiny)
             gradient = K @ self.alpha - self.y  # afresh: many small steps blur it
         self.alpha = best_alpha
         self._evaluate(K @ self.alpha - self.y)
@@ -113,6 +117,10 @@ class InnerSVM:
         losses = self.loss.value(self.scores + self.intercept, self.y)
         self.primal = regulariser + float(self.C @ losses)
         self.dual = self.loss.dual_value(self.alpha, self.y) - regulariser
+
+    def _direct_pays(self, steps):
+        """Whether a factorisation costs no more than the small steps taken so far."""
+        return len(self.free) ** 3 <= DIRECT_PRICE * steps * len(self.y)
 
     def _try_direct_solve(self, K, gradient):
         """Solve the free variables directly; keep the result if the gap agrees that it is better."""
@@ -127,7 +135,7 @@ class InnerSVM:
         """Return the free variables and the factor of K on them; the last one is kept for the next call."""
         free = self.free
         if self._factor is None or not np.array_equal(self._factor[0], free):
-            self._factor = free, factorise(load(self.backend).submatrix(K, free))
+            self._factor = free, factorise(lambda: load(self.backend).submatrix(K, free))
         return self._factor
 
     def _solve_free(self, K, gradient):
@@ -189,15 +197,17 @@ class Factor:
         return dtrtrs(self.upper, right, lower=False, trans=1)[0]
 
 
-def factorise(matrix):
-    """Return the `Factor` of a positive semidefinite matrix; only its upper triangle is read."""
-    size = float(np.trace(matrix)) / len(matrix)
-    size = size if size > 0.0 else 1.0
+def factorise(make):
+    """Return the `Factor` of the positive semidefinite matrix that `make` returns, in Fortran order.
+
+    Only its upper triangle is read, and it is overwritten; `make` is called again if more jitter is needed.
+    """
     jitter = JITTER
     while jitter <= 1.0:
-        shifted = np.array(matrix, order="F")
-        shifted.ravel(order="K")[:: len(matrix) + 1] += jitter * size
-        upper, failed = dpotrf(shifted, lower=False, overwrite_a=True, clean=False)
+        matrix = make()
+        size = float(np.trace(matrix)) / len(matrix)
+        matrix.ravel(order="K")[:: len(matrix) + 1] += jitter * (size if size > 0.0 else 1.0)
+        upper, failed = dpotrf(matrix, lower=False, overwrite_a=True, clean=False)
         if not failed:
             return Factor(upper)
         jitter *= 100.0
