@@ -232,7 +232,9 @@ def test_unlabelled_rows_shape_the_partition_only():
     fitted = [kernel.fit(X) for kernel in KERNELS]
     joint = GramStack([kernel(both) for kernel in fitted])
     n = len(X)
-    given = build(CLMKLClassifier, kernels="precomputed", n_init=30, tol=TIGHT).fit(joint[:n, :n], y, unlabeled=joint)
+    given = build(CLMKLClassifier, kernels="precomputed", n_init=30, tol=TIGHT).fit(
+        joint[:n, :n], y, unlabeled=joint
+    )
     np.testing.assert_allclose(given.decision_function(joint[:n]), model.decision_function(X), atol=1e-6)
     np.testing.assert_allclose(given.memberships(joint), model.memberships(both), atol=1e-9)
     alone = build(CLMKLClassifier, n_init=30).fit(X, y)

@@ -574,7 +574,8 @@ def test_a_failed_fit_leaves_the_parameters_alone(cls):
 def test_not_reaching_the_tolerance_is_said_with_gap_tolerance_and_what_to_raise(cls):
     model = cls(p=1.0, tol=1e-9, max_iter=1)
     message = (
-        rf"{cls.__name__} stopped after 1 updates \(max_iter=1\) at a relative duality gap of \d\.\d\de-\d\d, "
+        rf"{cls.__name__} stopped after 1 updates \(max_iter=1\) at a relative duality gap of "
+        r"\d\.\d\de-\d\d, "
         r"above tol=1\.00e-09; raise `max_iter` or `tol`"
     )
     with pytest.warns(ConvergenceWarning, match=message) as caught:

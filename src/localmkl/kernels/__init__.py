@@ -1,5 +1,9 @@
 """Raw data in, Gram matrices out."""
 
+from localmkl.kernels.alignment import SmithWaterman
+from localmkl.kernels.alphabets import ALPHABETS
+from localmkl.kernels.properties import PropertyProfile, PseudoAminoAcid, ResidueGroups
+from localmkl.kernels.sequences import GappedKmer, Mismatch, SequenceKernel, Spectrum, WeightedDegree
 from localmkl.kernels.stack import (
     NORMALIZATIONS,
     CrossGrams,
@@ -20,17 +24,27 @@ from localmkl.kernels.vectors import (
 )
 
 __all__ = [
+    "ALPHABETS",
     "NORMALIZATIONS",
     "RBF",
     "CallableKernel",
     "Chi2",
     "CrossGrams",
+    "GappedKmer",
     "GramStack",
     "HistogramIntersection",
     "Kernel",
     "Linear",
+    "Mismatch",
     "Polynomial",
+    "PropertyProfile",
+    "PseudoAminoAcid",
+    "ResidueGroups",
+    "SequenceKernel",
+    "SmithWaterman",
+    "Spectrum",
     "VectorKernel",
+    "WeightedDegree",
     "compute_stack",
     "default_kernels",
     "fit_kernels",

@@ -20,6 +20,9 @@ from localmkl.kernels.vectors import CallableKernel, Kernel
 
 NORMALIZATIONS = ("multiplicative", "trace", "cosine", None)
 
+SHARED_ENTRIES = 2**25
+"""Most numbers that cross-Grams computed in one sweep hold at a time."""
+
 
 class GramStack:
     """Precomputed Gram matrices that behave like a table of rows to scikit-learn.
@@ -181,20 +184,37 @@ class GramStack:
 class CrossGrams:
     """The Grams between new rows and training rows, computed block by block when asked for.
 
-    It has the part of `GramStack`'s interface that prediction needs.
+    It has the part of `GramStack`'s interface that prediction needs. Kernels that share a sweep are computed
+    together at the first request for a block and handed out one by one.
     """
 
     def __init__(self, kernels, X, Y):
         self.kernels, self.X, self.Y = kernels, X, Y
         self.n_kernels = len(kernels)
         self.shape = (_count(X), _count(Y))
+        self._group = {m: members for members in sweeps(kernels) for m in members}
+        self._waiting: dict[int, np.ndarray] = {}
+        self._waiting_for: tuple = ()
 
     def block(self, m, rows=slice(None), columns=slice(None)):
         """Return a part of the m-th Gram."""
+        if not _same_block(self._waiting_for, (rows, columns)):
+            self._waiting, self._waiting_for = {}, (rows, columns)
+        if m in self._waiting:
+            return self._waiting.pop(m)
         X, Y = take_rows(self.X, rows), take_rows(self.Y, columns)
-        if _count(Y) == 0:  # a model without support vectors asks for no columns, kernels for some
-            return np.zeros((_count(X), 0))
-        return self.kernels[m](X, Y)
+        n_rows, n_columns = _count(X), _count(Y)
+        if n_columns == 0:  # a model without support vectors asks for no columns, kernels for some
+            return np.zeros((n_rows, 0))
+        members = [one for one in self._group[m] if one not in self._waiting]
+        entries = (len(self._waiting) + len(members)) * n_rows * n_columns
+        if len(members) == 1 or entries > SHARED_ENTRIES:
+            return self.kernels[m](X, Y)
+        grams = np.empty((len(members), n_rows, n_columns))
+        together = [self.kernels[one] for one in members]
+        together[0].write_together(together, X, Y, grams, range(len(members)))
+        self._waiting.update(zip(members, grams, strict=True))
+        return self._waiting.pop(m)
 
     def diagonals(self):
         """Return ``k_m(x, x)`` of the new rows, (n_kernels, n_rows)."""
@@ -231,20 +251,36 @@ def compute_stack(kernels, X):
     n_samples = _count(X)
     _checks.check_memory(len(kernels), n_samples, n_samples)
     grams = np.empty((len(kernels), n_samples, n_samples))
-    for m, kernel in enumerate(kernels):
-        gram = kernel(X)
-        if np.shape(gram) != (n_samples, n_samples):
-            raise ValueError(
-                f"`kernels[{m}]` must return shape ({n_samples}, {n_samples}) for {n_samples} rows, "
-                f"got {np.shape(gram)}."
-            )
-        grams[m] = gram
+    for members in sweeps(kernels):
+        if len(members) == 1 and not _writes_in_place(kernels[members[0]]):
+            m = members[0]
+            gram = kernels[m](X)
+            if np.shape(gram) != (n_samples, n_samples):
+                raise ValueError(
+                    f"`kernels[{m}]` must return shape ({n_samples}, {n_samples}) for {n_samples} rows, "
+                    f"got {np.shape(gram)}."
+                )
+            grams[m] = gram
+        else:
+            together = [kernels[m] for m in members]
+            together[0].write_together(together, X, None, grams, members)
     stack = GramStack(grams)
+    if all(kernel.finite for kernel in kernels):  # counts: nothing to look for
+        stack._verdicts.add("finite")
     stack.check_finite()
     if not all(_is_ours(kernel) for kernel in kernels):
         stack.check_training()
     stack._verdicts.add("symmetric")
     return stack
+
+
+def sweeps(kernels):
+    """Return the numbers of the kernels that are computed together, in order of first appearance."""
+    groups: dict = {}
+    for m, kernel in enumerate(kernels):
+        key = kernel.sweep_key()
+        groups.setdefault(("alone", m) if key is None else (type(kernel), key), []).append(m)
+    return list(groups.values())
 
 
 def learn_factors(kind, stack, sample_weight=None):
@@ -299,6 +335,19 @@ def take_rows(X, rows):
     if hasattr(X, "iloc"):
         return X.iloc[rows]
     return X[rows]
+
+
+def _same_block(one, other):
+    """Whether two pairs of rows and columns (slices or indices) are the same."""
+    return len(one) == len(other) and all(
+        a == b if isinstance(a, slice) and isinstance(b, slice) else np.array_equal(a, b)
+        for a, b in zip(one, other, strict=True)
+        if a is not b
+    )
+
+
+def _writes_in_place(kernel):
+    return type(kernel).write is not Kernel.write
 
 
 def _is_ours(kernel):

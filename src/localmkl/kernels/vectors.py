@@ -41,6 +41,9 @@ class Kernel(BaseEstimator, ABC):
     computes Gram matrices in ``__call__``.
     """
 
+    finite = False
+    """Whether Grams are finite by construction, so that nobody needs to look."""
+
     def fit(self, X, sample_weight=None):
         """Learn what the kernel needs from the training rows; return the kernel."""
         return self
@@ -48,6 +51,26 @@ class Kernel(BaseEstimator, ABC):
     @abstractmethod
     def __call__(self, X, Y=None):
         """Return the Gram matrix between the rows of `X` and those of `Y` (default: `X`)."""
+
+    def write(self, X, Y, out):
+        """Write the Gram matrix to an array that is there already."""
+        gram = self(X, Y)
+        if np.shape(gram) != out.shape:
+            raise ValueError(
+                f"{type(self).__name__} must return shape {out.shape} for {out.shape[0]} rows, "
+                f"got {np.shape(gram)}."
+            )
+        out[...] = gram
+
+    def sweep_key(self):
+        """Return what kernels that can be computed together have in common; None: none can."""
+        return None
+
+    @classmethod
+    def write_together(cls, kernels, X, Y, out, places):
+        """Write the Grams of kernels with one `sweep_key` to ``out[places]``."""
+        for kernel, place in zip(kernels, places, strict=True):
+            kernel.write(X, Y, out[place])
 
     def diag(self, X):
         """Return ``k(x, x)`` for every row of `X`."""

@@ -84,9 +84,9 @@ def solve_convex(
     Returns
     -------
     Solution
-        `converged` says whether `tol` was reached. `history` holds the primal, the dual and the relative gap of
-        every step, and the part of the gap that is the SVM's ("svm_gap"): by no more than that can the primal
-        rise from one step to the next.
+        `converged` says whether `tol` was reached. `history` holds the primal, the dual and the relative
+        gap of every step, and the part of the gap that is the SVM's ("svm_gap"): by no more than that can
+        the primal rise from one step to the next.
 
     References
     ----------
@@ -121,7 +121,7 @@ def solve_convex(
 
 
 class _Accuracy:
-    """How precisely the SVM is solved: roughly while the weights are far off, never more than the gap asks."""
+    """How precisely the SVM is solved: roughly while the weights are far off, then as the gap asks."""
 
     def __init__(self, tol, share):
         self.sharpest = share * tol
@@ -246,7 +246,7 @@ class _NewtonStep:
 
     def __init__(self, reader):
         self.reader = reader
-        self.old = None
+        self.old = np.empty((0, 0))
         self.damping = 0.0
 
     def take(self, weights, kernel, svm, look, target):
@@ -257,7 +257,8 @@ class _NewtonStep:
         goal = self._goal(weights, kernel, svm, look, problem.p)
         slope = -0.5 * float(np.sum(look.norms * (goal - weights)))
         # K~ as it was, in the precision of the stack: the line search needs both ends.
-        self.old = np.empty_like(kernel, dtype=problem.grams.dtype) if self.old is None else self.old
+        if self.old.size == 0:
+            self.old = np.empty_like(kernel, dtype=problem.grams.dtype)
         np.copyto(self.old, kernel, casting="same_kind")
         kernel = self.reader.combine(goal, kernel)
         # A decrease too small to be seen needs no search: the gap still shrinks with the step.

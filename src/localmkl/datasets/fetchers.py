@@ -1,0 +1,352 @@
+"""Data sets that are not shipped: from the data home, else downloaded, else an error that helps.
+
+The data home is the argument `data_home`, else the environment variable LOCALMKL_DATA, else
+``~/localmkl_data``. A file that is missing there is downloaded if an address is known for it (or for a
+server that has them all, `base_url` or LOCALMKL_DATA_URL) and kept if its SHA-256 is the one written here.
+"""
+
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from localmkl._checks import check_option
+from localmkl.datasets.readers import SequenceData, as_labels, read_fasta, read_mat, read_text, take_variable
+from localmkl.kernels import GramStack
+
+DATA_HOME = "LOCALMKL_DATA"
+DATA_URL = "LOCALMKL_DATA_URL"
+
+
+@dataclass(frozen=True)
+class DataFile:
+    """A file of the data home.
+
+    Attributes
+    ----------
+    path : str
+        Where it stands in the data home.
+    sha256 : str
+    what : str
+        What it is, for the error message.
+    url : str or None
+        Public address, if one is known.
+    """
+
+    path: str
+    sha256: str
+    what: str
+    url: str | None = None
+
+
+FILES = {
+    "acceptor_82": DataFile(
+        "celegans_acceptor/C_elegans_acc_seq.fa",
+        "820996e981acc1b74bd24ace4ead8b838004c14f62ac309a22fbc12eea956a8d",
+        "C. elegans acceptor sites, 2200 sequences of 82 letters",
+    ),
+    "acceptor_398": DataFile(
+        "celegans_acceptor/C_elegans_acc_100000.fasta.bz2",
+        "d83d8337e824eb902a072f6540a267215a098ddccac57855d35aea532bece1ec",
+        "C. elegans acceptor sites, 100000 sequences of 398 letters",
+    ),
+    "mouse_epd": DataFile(
+        "mouse_promoters/Mouse_tata.fa",
+        "754bde10d814e65ab74ab94c249b1cd3c483ab96a3a7ad7a6f85a6451353f4cd",
+        "mouse TATA promoters of EPDnew, 251 letters",
+    ),
+    "mouse_dbtss": DataFile(
+        "mouse_promoters/Mouse_tata_dbtss.fa",
+        "f1c68a9c3af678409a6184d825f1b09bd320912259ffcc63ef7acf63717c1f9b",
+        "mouse TATA promoters of DBTSS, 251 letters",
+    ),
+    "mouse_rest": DataFile(
+        "mouse_promoters/Mouse_nonprom.fa",
+        "44fc703c470dd77c4c44ceb0b8b40f198742cd9781055fda9d1328f89b688026",
+        "mouse sequences that are no promoters, 251 letters",
+    ),
+    "fold_train": DataFile(
+        "protein_fold/training-sequences.txt",
+        "f13e378019d3168fb9698b5880a75cd305d0a1dbe4697b292624e164c9279418",
+        "the 311 training proteins in 27 folds",
+    ),
+    "fold_test": DataFile(
+        "protein_fold/test-sequences.txt",
+        "2c5677ead0986621a1fb019a6ba11e8fe8dbef110245fd518283e2d67b6c5c18",
+        "the 383 test proteins in 27 folds",
+    ),
+    "fold_kernels": DataFile(
+        "protein_fold/ProteinFold.mat",
+        "07522212f7fab626684ab07b030b47902a5ae75d1b4215ec947e919dcfe05dcf",
+        "rank-27 factors of 12 kernels on the 694 proteins",
+    ),
+    "mfeat": DataFile(
+        "mfeat/Handwritten.mat",
+        "6092a69891afa22785bffd5a4348f52d49a764aa5d40751ec2c4dc0f6ed48a44",
+        "handwritten digits in six views",
+    ),
+}
+
+ACCEPTOR_LENGTHS = {82: "acceptor_82", 398: "acceptor_398"}
+PROMOTERS = {"epd": ("mouse_epd",), "dbtss": ("mouse_dbtss",), "both": ("mouse_epd", "mouse_dbtss")}
+MFEAT_VIEWS = ("factors", "fourier", "karhunen", "morphological", "pixel", "zernike")
+MFEAT_OPENML = dict(zip(MFEAT_VIEWS, (12, 14, 16, 18, 20, 22), strict=True))
+"""Numbers of the six tables at OpenML."""
+
+
+class ProteinFold(NamedTuple):
+    """What `fetch_protein_fold` returns.
+
+    Attributes
+    ----------
+    sequences : ndarray of str, shape (694,)
+    y : ndarray of int, shape (694,)
+        Fold, 1 .. 27.
+    train, test : ndarray of int
+        Rows of the 311 training and the 383 test proteins.
+    grams : GramStack of 12 kernels, 694 x 694, or None
+    names : ndarray of str, shape (694,)
+    """
+
+    sequences: np.ndarray
+    y: np.ndarray
+    train: np.ndarray
+    test: np.ndarray
+    grams: GramStack | None
+    names: np.ndarray
+
+
+class ViewsData(NamedTuple):
+    """Several numeric views of the same samples, side by side.
+
+    Attributes
+    ----------
+    X : ndarray of shape (n_samples, n_columns)
+    y : ndarray of int, shape (n_samples,)
+    views : dict of str to slice
+        Name of the view: its columns.
+    """
+
+    X: np.ndarray
+    y: np.ndarray
+    views: dict
+
+
+def data_home(path=None):
+    """Return the folder of the data sets: `path`, else LOCALMKL_DATA, else ``~/localmkl_data``."""
+    chosen = path or os.environ.get(DATA_HOME) or Path.home() / "localmkl_data"
+    return Path(chosen).expanduser()
+
+
+def fetch_celegans_acceptor(length=82, *, data_home=None, base_url=None, download=True):
+    """Fetch acceptor splice sites of C. elegans, with AG in the middle whether spliced or not.
+
+    Parameters
+    ----------
+    length : {82, 398}, default=82
+        2200 sequences of 82 letters, 200 of them sites, AG at 40:42; or 100000 sequences of 398 letters,
+        3301 of them sites.
+    data_home : str or path-like, optional
+        Folder of the data; LOCALMKL_DATA by default.
+    base_url : str, optional
+        Server that has the files of the data home; LOCALMKL_DATA_URL by default.
+    download : bool, default=True
+        Whether a missing file may be downloaded.
+
+    Returns
+    -------
+    SequenceData
+        Named tuple (sequences, y, names), y in {-1, +1}.
+    """
+    if length not in ACCEPTOR_LENGTHS:
+        raise ValueError(f"`length` must be one of {', '.join(map(str, ACCEPTOR_LENGTHS))}, got {length!r}.")
+    path = locate(ACCEPTOR_LENGTHS[length], data_home, base_url, download)
+    return read_fasta(path, labels="header", equal_length=True, unique_names=False)
+
+
+def fetch_mouse_promoters(promoters="epd", *, data_home=None, base_url=None, download=True):
+    """Fetch mouse TATA promoters and sequences that are none, 251 letters from -200 to +50.
+
+    Parameters
+    ----------
+    promoters : {"epd", "dbtss", "both"}, default="epd"
+        1255 promoters of EPDnew, 1354 of DBTSS, or both; against 3530 that are no promoters.
+    data_home, base_url, download
+        As in `fetch_celegans_acceptor`.
+
+    Returns
+    -------
+    SequenceData
+        Named tuple (sequences, y, names), y in {-1, +1}.
+    """
+    check_option("promoters", promoters, tuple(PROMOTERS))
+    parts = [
+        read_fasta(locate(key, data_home, base_url, download), unique_names=False)
+        for key in (*PROMOTERS[promoters], "mouse_rest")
+    ]
+    labels = [1] * (len(parts) - 1) + [-1]
+    y = np.repeat(labels, [len(part.sequences) for part in parts])
+    sequences, names = (np.concatenate([part[at] for part in parts]) for at in (0, 2))
+    return SequenceData(sequences, y, names)
+
+
+def fetch_protein_fold(*, grams=True, data_home=None, base_url=None, download=True):
+    """Fetch the 694 proteins in 27 folds of Ding and Dubchak, with the split into 311 and 383.
+
+    Parameters
+    ----------
+    grams : bool, default=True
+        Whether to compute the 12 kernels that were cut to rank 27; predicted secondary structure is in
+        them, not in the sequences. A uniform combination reaches about 56 % on them, the full kernels 68 %.
+    data_home, base_url, download
+        As in `fetch_celegans_acceptor`.
+
+    Returns
+    -------
+    ProteinFold
+        Named tuple (sequences, y, train, test, grams, names).
+    """
+    parts = [_read_folds(locate(key, data_home, base_url, download)) for key in ("fold_train", "fold_test")]
+    sequences, y, names = (np.concatenate([part[at] for part in parts]) for at in range(3))
+    n_train = len(parts[0][0])
+    train, test = np.arange(n_train), np.arange(n_train, len(y))
+    stack = None
+    if grams:
+        path = locate("fold_kernels", data_home, base_url, download)
+        variables = read_mat(path)
+        factors = [np.asarray(part, dtype=np.float64) for part in take_variable(path, variables, "X")]
+        if any(len(part) != len(y) for part in factors):
+            raise ValueError(
+                f"{str(path)!r} must have {len(y)} rows as the sequences, got {len(factors[0])}."
+            )
+        stack = GramStack(np.stack([part @ part.T for part in factors]))
+    return ProteinFold(sequences, y, train, test, stack, names)
+
+
+def fetch_mfeat(*, data_home=None, base_url=None, download=True):
+    """Fetch 2000 handwritten digits in six views (UCI multiple features), 649 columns.
+
+    A file in the data home is taken first; else the six tables come from OpenML (numbers 12, 14, 16, 18,
+    20, 22).
+
+    Parameters
+    ----------
+    data_home, base_url, download
+        As in `fetch_celegans_acceptor`.
+
+    Returns
+    -------
+    ViewsData
+        Named tuple (X, y, views), y in 0 .. 9.
+    """
+    try:
+        path = locate("mfeat", data_home, base_url, download)
+    except FileNotFoundError:
+        if not download:
+            raise
+        tables, y = _mfeat_from_openml(data_home)
+    else:
+        variables = read_mat(path)
+        tables = [np.asarray(view, dtype=np.float64) for view in take_variable(path, variables, "X")]
+        # MATLAB counts the digits 0 .. 9 from one.
+        y = np.asarray(take_variable(path, variables, "y")).ravel().astype(int) - 1
+    ends = np.cumsum([table.shape[1] for table in tables])
+    views = {
+        name: slice(int(end) - table.shape[1], int(end))
+        for name, end, table in zip(MFEAT_VIEWS, ends, tables, strict=True)
+    }
+    return ViewsData(np.hstack(tables), y, views)
+
+
+def locate(key, home=None, base_url=None, download=True):
+    """Return the path of a file of the data home, after downloading it if needed.
+
+    Parameters
+    ----------
+    key : str
+        A key of `FILES`.
+    home, base_url, download
+        As in `fetch_celegans_acceptor`.
+    """
+    file = FILES[key]
+    path = data_home(home) / file.path
+    if path.exists():
+        return path
+    server = base_url or os.environ.get(DATA_URL)
+    url = f"{server.rstrip('/')}/{file.path}" if server else file.url
+    if not download or url is None:
+        raise FileNotFoundError(
+            f"{file.path!r} ({file.what}) must be in the data home, it is not; put it at {str(path)!r}, "
+            f"name another folder by `data_home` or {DATA_HOME}, or a server that has it by `base_url` "
+            f"or {DATA_URL}."
+        )
+    return _download(url, path, file)
+
+
+def _download(url, path, file):
+    try:
+        import pooch
+    except ImportError as error:
+        raise ImportError(
+            f"Downloading {file.path!r} needs the package pooch; install it with "
+            f"`pip install localmkl[data]`, or put the file at {str(path)!r}."
+        ) from error
+    try:
+        found = pooch.retrieve(url, known_hash=f"sha256:{file.sha256}", fname=path.name, path=path.parent)
+    except ValueError as error:  # the checksum
+        raise ValueError(
+            f"{url!r} must have the SHA-256 {file.sha256}, what came has another; it was thrown away, get "
+            f"{file.path!r} ({file.what}) elsewhere."
+        ) from error
+    except Exception as error:  # the network fails in many ways
+        raise OSError(
+            f"{url!r} cannot be downloaded ({error}); put the file at {str(path)!r}, or name another "
+            "server by `base_url`."
+        ) from error
+    return Path(found)
+
+
+def _read_folds(path):
+    """Return sequences, folds and names of a file with ``FOLD (k)`` lines between its records."""
+    sequences, folds, names = [], [], []
+    fold, open_record = None, False
+    for number, line in enumerate(read_text(path).splitlines(), start=1):
+        heading = re.match(r"FOLD\s*\((\d+)\)\s+(?!here|denotes|\.\.\.)", line)
+        if heading:
+            fold, open_record = int(heading[1]), False
+        elif line.startswith(">"):
+            if fold is None:
+                raise ValueError(f"{str(path)!r}, line {number}: a record must stand below a FOLD line.")
+            names.append(line[1:].strip())
+            folds.append(fold)
+            sequences.append("")
+            open_record = True
+        elif open_record:
+            sequences[-1] += "".join(line.split())
+    if not sequences or not all(sequences):
+        raise ValueError(
+            f"{str(path)!r} must hold records with sequences below FOLD lines, got none or empty ones."
+        )
+    return np.array(sequences, dtype=object), as_labels(folds), np.array(names, dtype=object)
+
+
+def _mfeat_from_openml(home):
+    from sklearn.datasets import fetch_openml
+
+    try:
+        tables = [
+            fetch_openml(data_id=number, as_frame=False, data_home=data_home(home) / "openml")
+            for number in MFEAT_OPENML.values()
+        ]
+    except Exception as error:  # the network fails in many ways
+        file = FILES["mfeat"]
+        raise FileNotFoundError(
+            f"{file.path!r} ({file.what}) is not in the data home and OpenML cannot be reached ({error}); "
+            f"put it at {str(data_home(home) / file.path)!r}."
+        ) from error
+    y = tables[0].target.astype(int)
+    y = y - y.min()  # OpenML counts the digits from one
+    return [np.asarray(table.data, dtype=np.float64) for table in tables], y

@@ -1,0 +1,478 @@
+"""Files in: sequences (FASTA), tables (CSV, TSV, Parquet) and Gram matrices (.npy, .npz, .mat).
+
+Whatever is wrong with a file is said with its name and, where there is one, the line.
+"""
+
+import bz2
+import gzip
+import lzma
+import re
+import zipfile
+import zlib
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from localmkl import _checks
+from localmkl.kernels import GramStack
+from localmkl.kernels.alphabets import alphabet_letters
+
+OPENERS: dict[str, Callable] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
+HEADER = "header"
+_LABEL = re.compile(r"\blabel\s*=\s*([^\s,;|]+)")
+
+
+class SequenceData(NamedTuple):
+    """Sequences with their labels.
+
+    Attributes
+    ----------
+    sequences : ndarray of str, shape (n_samples,)
+    y : ndarray of shape (n_samples,), or None without labels
+    names : ndarray of str, shape (n_samples,)
+    """
+
+    sequences: np.ndarray
+    y: np.ndarray | None
+    names: np.ndarray
+
+
+class TableData(NamedTuple):
+    """A table and its target column.
+
+    Attributes
+    ----------
+    frame : pandas.DataFrame
+    y : ndarray of shape (n_samples,), or None without a target
+    """
+
+    frame: object
+    y: np.ndarray | None
+
+
+class GramData(NamedTuple):
+    """Gram matrices of a file.
+
+    Attributes
+    ----------
+    grams : GramStack
+    y : ndarray of shape (n_samples,), or None without labels
+    """
+
+    grams: GramStack
+    y: np.ndarray | None
+
+
+def read_fasta(path, *, labels=None, alphabet=None, equal_length=False, unique_names=True):
+    r"""Read sequences from a FASTA file, plain or compressed (.gz, .bz2, .xz).
+
+    Parameters
+    ----------
+    path : str or path-like
+        Sequences may run over several lines. A record's name is the first word of its header.
+    labels : "header", mapping, str or path-like, optional
+        ``"header"`` takes ``label=...`` from each header; a mapping goes from names to labels; a file has one
+        name and one label a line, between them a tab, a comma or blanks. Labels that are all whole numbers
+        become integers.
+    alphabet : {"dna", "rna", "protein"} or str, optional
+        Refuse letters that are neither in it nor ambiguous.
+    equal_length : bool, default=False
+        Refuse sequences of other lengths than the first.
+    unique_names : bool, default=True
+        Refuse names that come twice.
+
+    Returns
+    -------
+    SequenceData
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "sites.fa")
+    ...     _ = path.write_text(">a label=1\nACG\nT\n>b label=-1\nACCT\n")
+    ...     data = read_fasta(path, labels="header")
+    >>> data.sequences.tolist(), data.y.tolist(), data.names.tolist()
+    (['ACGT', 'ACCT'], [1, -1], ['a', 'b'])
+    """
+    path = Path(path)
+    headers, lines, sequences = _fasta_records(path)
+    names = [(header.split(maxsplit=1) or [""])[0] for header in headers]
+    if equal_length:
+        _check_lengths(path, lines, names, sequences)
+    if alphabet is not None:
+        _check_letters(path, lines, names, sequences, alphabet)
+    if unique_names:
+        _check_unique(path, lines, names)
+    y = None if labels is None else _find_labels(path, labels, headers, lines, names)
+    return SequenceData(np.array(sequences, dtype=object), y, np.array(names, dtype=object))
+
+
+def read_table(path, *, target=None, columns=None):
+    """Read a table with named columns from a CSV, TSV or Parquet file (needs pandas; Parquet needs pyarrow).
+
+    Parameters
+    ----------
+    path : str or path-like
+        ``.csv``, ``.tsv`` or ``.txt`` (tabs), also compressed, or ``.parquet``.
+    target : str, optional
+        Column that holds the labels or target values; it is left out of the table.
+    columns : list of str, optional
+        Columns to keep; all by default.
+
+    Returns
+    -------
+    TableData
+    """
+    pd = _import("pandas", "read_table", "frames")
+    path = Path(path)
+    kind = _kind(path)
+    if kind == ".parquet":
+        _import("pyarrow", "read_table for .parquet files", "frames")
+    elif kind not in (".csv", ".tsv", ".txt"):
+        raise ValueError(
+            f"{_name(path)} must end in .csv, .tsv, .txt or .parquet (text also compressed), got {kind!r}; "
+            "rename it, or read it with pandas."
+        )
+    try:
+        if kind == ".parquet":
+            frame = pd.read_parquet(path)
+        else:
+            frame = pd.read_csv(path, sep="," if kind == ".csv" else "\t")
+    except FileNotFoundError:
+        raise
+    except pd.errors.EmptyDataError as error:
+        raise ValueError(
+            f"{_name(path)} must start with a line of column names, got an empty file."
+        ) from error
+    except pd.errors.ParserError as error:
+        found = re.search(r"Expected (\d+) fields in line (\d+), saw (\d+)", str(error))
+        if found is None:
+            raise ValueError(f"{_name(path)} cannot be read as a table ({error}).") from error
+        expected, line, came = found.groups()
+        raise ValueError(
+            f"{_name(path)}, line {line}: must have {expected} fields as the lines above, got {came}."
+        ) from error
+    except (OSError, EOFError, zlib.error, ValueError) as error:
+        raise ValueError(f"{_name(path)} is cut short or damaged ({error}); fetch it again.") from error
+    if len(frame) == 0:
+        raise ValueError(f"{_name(path)} must hold at least one row below its column names, got none.")
+    wanted = [*(columns or []), *([target] if target is not None else [])]
+    missing = [name for name in wanted if name not in frame.columns]
+    if missing:
+        raise ValueError(
+            f"{_name(path)} must have the column {missing[0]!r}, it has {', '.join(map(str, frame.columns))}."
+        )
+    y = None
+    if target is not None:
+        y = frame[target].to_numpy()
+        without = np.flatnonzero(frame[target].isna().to_numpy())
+        if len(without):
+            place = f", line {without[0] + 2}" if kind != ".parquet" else f", row {without[0]}"
+            raise ValueError(
+                f"{_name(path)}{place}: must have a value in the target column {target!r}, got none."
+            )
+        frame = frame.drop(columns=target)
+    return TableData(frame if columns is None else frame[list(columns)], y)
+
+
+def read_grams(path, *, variable=None, labels=None):
+    """Read Gram matrices from a NumPy or MATLAB file.
+
+    Parameters
+    ----------
+    path : str or path-like
+        ``.npy`` (one stack, opened as a memory map), ``.npz``, or ``.mat``; MATLAB's v7.3 files need h5py.
+    variable : str, optional
+        Name of the stack in an ``.npz`` or ``.mat`` file: (n_kernels, n, n), (n, n, n_kernels) as MATLAB
+        users have it, one matrix, or a cell array of matrices. By default the only variable that can be
+        one.
+    labels : str, optional
+        Name of the labels in the same file.
+
+    Returns
+    -------
+    GramData
+    """
+    path = Path(path)
+    kind = _kind(path)
+    if kind not in (".npy", ".npz", ".mat"):
+        raise ValueError(f"{_name(path)} must end in .npy, .npz or .mat, got {kind!r}.")
+    if kind == ".npy":
+        if labels is not None or variable is not None:
+            raise ValueError(f"{_name(path)} has no named variables, got `variable` or `labels`; use .npz.")
+        stack = GramStack.open(path)
+        _check_stack(path, stack.grams)
+        return GramData(stack, None)
+    variables = read_npz(path) if kind == ".npz" else read_mat(path)
+    if variable is None:
+        variable = _only_stack(path, variables)
+    grams = _check_stack(path, _as_stack(path, variable, take_variable(path, variables, variable)))
+    y = None
+    if labels is not None:
+        y = np.asarray(take_variable(path, variables, labels)).ravel()
+        if len(y) != grams.shape[1]:
+            raise ValueError(
+                f"{_name(path)} must hold one label for each of the {grams.shape[1]} rows in {labels!r}, "
+                f"got {len(y)}."
+            )
+    return GramData(GramStack(grams), y)
+
+
+def read_npz(path):
+    """Return the arrays of an ``.npz`` file by name."""
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            return {name: file[name] for name in file.files}
+    except FileNotFoundError:
+        raise
+    except (OSError, ValueError, EOFError, zipfile.BadZipFile, zlib.error) as error:
+        raise ValueError(f"{_name(path)} is not an .npz file of numbers, or is damaged ({error}).") from error
+
+
+def read_mat(path):
+    """Return the variables of a MATLAB file by name; cell arrays become lists of arrays."""
+    from scipy.io import loadmat
+    from scipy.io.matlab import MatReadError
+
+    path = Path(path)
+    if path.stat().st_size == 0:
+        raise ValueError(f"{_name(path)} must be a MATLAB file, got an empty file.")
+    try:
+        found = loadmat(path)
+    except NotImplementedError:
+        return _read_mat_hdf5(path)
+    except (OSError, ValueError, TypeError, EOFError, MatReadError, zlib.error) as error:
+        raise ValueError(f"{_name(path)} is not a MATLAB file, or is damaged ({error}).") from error
+    return {name: _uncell(value) for name, value in found.items() if not name.startswith("__")}
+
+
+def take_variable(path, variables, name):
+    """Return a variable of a file, or raise an error that lists those there are."""
+    if name not in variables:
+        has = ", ".join(sorted(variables)) or "none"
+        raise ValueError(f"{_name(path)} must hold the variable {name!r}, it has {has}; name one of these.")
+    return variables[name]
+
+
+def read_text(path):
+    """Return the whole text of a file, plain or compressed; damage is reported by name."""
+    path = Path(path)
+    opener = OPENERS.get(path.suffix.lower(), open)
+    try:
+        with opener(path, "rt", encoding="utf-8") as file:
+            return file.read()
+    except (FileNotFoundError, IsADirectoryError, PermissionError):
+        raise
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{_name(path)} must be a text file, got other bytes ({error}).") from error
+    except (EOFError, OSError, zlib.error, lzma.LZMAError) as error:
+        raise ValueError(f"{_name(path)} is cut short or damaged ({error}); fetch it again.") from error
+
+
+def _fasta_records(path):
+    """Return headers, their line numbers and the sequences."""
+    text = read_text(path)
+    if not text.strip():
+        raise ValueError(f"{_name(path)} must hold FASTA records, got an empty file.")
+    headers: list[str] = []
+    lines: list[int] = []
+    sequences: list[str] = []
+    parts: list[str] = []
+    for number, line in enumerate(text.splitlines(), start=1):
+        if line.startswith(">"):
+            if headers:
+                sequences.append(_joined(path, lines[-1], headers[-1], parts))
+            headers.append(line[1:].strip())
+            lines.append(number)
+            parts = []
+        elif not line or line.startswith(";") or line.isspace():
+            continue
+        elif not headers:
+            raise ValueError(
+                f"{_name(path)}, line {number}: must start with a header, a line that begins with '>', "
+                f"got {line[:20]!r}."
+            )
+        else:
+            parts.append(line)
+    sequences.append(_joined(path, lines[-1], headers[-1], parts))
+    return headers, lines, sequences
+
+
+def _joined(path, line, header, parts):
+    sequence = "".join("".join(parts).split())
+    if not sequence:
+        raise ValueError(f"{_name(path)}, line {line}: record {header!r} must have a sequence, got none.")
+    return sequence
+
+
+def _check_lengths(path, lines, names, sequences):
+    for line, name, sequence in zip(lines, names, sequences, strict=True):
+        if len(sequence) != len(sequences[0]):
+            raise ValueError(
+                f"{_name(path)}, line {line}: record {name!r} must have {len(sequences[0])} letters as the "
+                f"first one, got {len(sequence)}; cut or pad it, or use a kernel for any lengths."
+            )
+
+
+def _check_letters(path, lines, names, sequences, alphabet):
+    letters, ambiguous = alphabet_letters(alphabet)
+    allowed = set(letters + ambiguous)
+    allowed |= {letter.lower() for letter in allowed}
+    for line, name, sequence in zip(lines, names, sequences, strict=True):
+        wrong = set(sequence) - allowed
+        if wrong:
+            place = min(sequence.index(letter) for letter in wrong)
+            raise ValueError(
+                f"{_name(path)}, line {line}: record {name!r} must hold the letters {letters} (or "
+                f"{ambiguous}), got {sequence[place]!r} at position {place}; correct it, or name another "
+                "`alphabet`."
+            )
+
+
+def _check_unique(path, lines, names):
+    seen: dict[str, int] = {}
+    for line, name in zip(lines, names, strict=True):
+        first = seen.setdefault(name, line)
+        if first != line:
+            raise ValueError(
+                f"{_name(path)}, line {line}: the name {name!r} must come once, it came in line {first}; "
+                "rename a record, or pass `unique_names=False`."
+            )
+
+
+def _find_labels(path, labels, headers, lines, names):
+    if isinstance(labels, str) and labels == HEADER:
+        found = [_LABEL.search(header) for header in headers]
+        hint = "`label=...` in its header"
+        values = [None if match is None else match[1] for match in found]
+    else:
+        _check_unique(path, lines, names)
+        given = labels if isinstance(labels, Mapping) else _label_file(Path(labels))
+        hint = "a label in `labels`" if isinstance(labels, Mapping) else f"a line in {_name(labels)}"
+        values = [given.get(name) for name in names]
+    for line, name, value in zip(lines, names, values, strict=True):
+        if value is None:
+            raise ValueError(f"{_name(path)}, line {line}: record {name!r} must have {hint}, it has none.")
+    return as_labels(values)
+
+
+def _label_file(path):
+    labels: dict[str, str] = {}
+    for number, line in enumerate(read_text(path).splitlines(), start=1):
+        if not line.strip():
+            continue
+        fields = [
+            field.strip() for field in re.split(r"[\t,]" if re.search(r"[\t,]", line) else r"\s+", line)
+        ]
+        fields = [field for field in fields if field]
+        if len(fields) != 2:
+            raise ValueError(
+                f"{_name(path)}, line {number}: must hold a name and a label, got {len(fields)} fields."
+            )
+        if fields[0] in labels:
+            raise ValueError(f"{_name(path)}, line {number}: the name {fields[0]!r} must come once.")
+        labels[fields[0]] = fields[1]
+    if not labels:
+        raise ValueError(f"{_name(path)} must hold a name and a label on each line, got an empty file.")
+    return labels
+
+
+def as_labels(values):
+    """Return labels as integers if all are whole numbers, else as they are."""
+    try:
+        return np.array([int(value) for value in values])
+    except (TypeError, ValueError):
+        return np.array(values)
+
+
+def _read_mat_hdf5(path):
+    h5py = _import("h5py", "a MATLAB v7.3 file", "matlab")
+
+    def load(file, item):
+        value = item[()]
+        if value.dtype == object:  # a cell array holds references
+            return [load(file, file[reference]) for reference in value.ravel()]
+        return value.T  # MATLAB's axes stand in the other order
+
+    try:
+        with h5py.File(path, "r") as file:
+            return {
+                name: load(file, item)
+                for name, item in file.items()
+                if isinstance(item, h5py.Dataset) and not name.startswith("#")
+            }
+    except OSError as error:
+        raise ValueError(f"{_name(path)} is not a MATLAB file, or is damaged ({error}).") from error
+
+
+def _uncell(value):
+    if value.dtype == object:
+        return [np.asarray(item) for item in value.ravel()]
+    return value
+
+
+def _only_stack(path, variables):
+    """Return the name of the only variable that can be a stack of Grams."""
+    names = [name for name, value in variables.items() if _could_be_stack(value)]
+    if len(names) != 1:
+        has = ", ".join(f"{name} {_shape(value)}" for name, value in variables.items()) or "none"
+        what = "no" if not names else "more than one"
+        raise ValueError(
+            f"{_name(path)} must hold one stack of Grams, {what} variable of it is (it has {has}); "
+            "name it by `variable`."
+        )
+    return names[0]
+
+
+def _could_be_stack(value):
+    if isinstance(value, list):
+        return bool(value) and all(item.ndim == 2 and item.shape == value[0].shape for item in value)
+    shape = value.shape
+    square = len(shape) in (2, 3) and (shape[-1] == shape[-2] or shape[0] == shape[1])
+    return value.dtype.kind in "fiu" and square and value.size > 1
+
+
+def _shape(value):
+    return f"({len(value)} cells)" if isinstance(value, list) else str(value.shape)
+
+
+def _as_stack(path, name, value):
+    """Return a variable as an array (n_kernels, n, n')."""
+    try:
+        array = _checks.check_grams(value)
+    except ValueError as error:
+        raise ValueError(f"{_name(path)}, variable {name!r}: {error}") from error
+    matlab = array.ndim == 3 and array.shape[0] == array.shape[1] != array.shape[2]
+    return np.ascontiguousarray(np.moveaxis(array, 2, 0)) if matlab else array
+
+
+def _check_stack(path, grams):
+    try:
+        _checks.check_finite_grams(grams)
+    except ValueError as error:
+        raise ValueError(f"{_name(path)}: {error}") from error
+    return grams
+
+
+def _kind(path):
+    """Return the suffix that says what a file is, below a compression's."""
+    suffixes = [suffix.lower() for suffix in path.suffixes]
+    return next((suffix for suffix in reversed(suffixes) if suffix not in OPENERS), "")
+
+
+def _name(path):
+    return repr(str(path))
+
+
+def _import(package, purpose, extra):
+    from importlib import import_module
+
+    try:
+        return import_module(package)
+    except ImportError as error:
+        raise ImportError(
+            f"{purpose} needs the package {package}; install it with `pip install localmkl[{extra}]`."
+        ) from error

@@ -1,0 +1,129 @@
+"""Letters to numbers: sequences as one flat array of codes.
+
+A letter of the alphabet is 0, 1, 2 ...; an ambiguous one (N, X, a gap ...) is -1 and matches nothing, not
+even itself. Anything else is an error that names the row. Upper and lower case are the same.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+ALPHABETS = {
+    "dna": ("ACGT", "NRYSWKMBDHV-."),
+    "rna": ("ACGU", "NRYSWKMBDHV-."),
+    "protein": ("ACDEFGHIKLMNPQRSTVWY", "XBZJUO*-."),
+}
+"""Name: (letters, ambiguous letters)."""
+
+AMBIGUOUS = -1
+UNKNOWN = -2
+
+
+@dataclass(frozen=True)
+class Encoded:
+    """Sequences as codes, one after the other.
+
+    Attributes
+    ----------
+    codes : int8 array of shape (total length,)
+    offsets : int array of shape (n + 1,)
+        Sequence i is ``codes[offsets[i]:offsets[i + 1]]``.
+    n_letters : int
+    """
+
+    codes: np.ndarray
+    offsets: np.ndarray
+    n_letters: int
+
+    def __len__(self):
+        return len(self.offsets) - 1
+
+    @property
+    def lengths(self):
+        """Number of letters of each sequence."""
+        return np.diff(self.offsets)
+
+    def rows(self):
+        """Return the row number of every letter."""
+        return np.repeat(np.arange(len(self)), self.lengths)
+
+
+def alphabet_letters(alphabet):
+    """Return the letters and the ambiguous letters of an alphabet, given by name or as its letters."""
+    if isinstance(alphabet, str) and alphabet in ALPHABETS:
+        return ALPHABETS[alphabet]
+    names = ", ".join(repr(name) for name in ALPHABETS)
+    if not isinstance(alphabet, str) or not 2 <= len(alphabet) <= 127 or not alphabet.isascii():
+        raise ValueError(
+            f"`alphabet` must be one of {names}, or a string of 2 to 127 letters, got {alphabet!r}."
+        )
+    letters = alphabet.upper()
+    if len(set(letters)) < len(letters):
+        raise ValueError(
+            f"`alphabet` must name each letter once (case does not count), got {alphabet!r}; "
+            f"the alphabets with a name are {names}."
+        )
+    return letters, "".join(letter for letter in "-.?" if letter not in letters)
+
+
+def encode(sequences, alphabet, source="X"):
+    """Return `Encoded` sequences.
+
+    Parameters
+    ----------
+    sequences : list or array of str or bytes
+    alphabet : {"dna", "rna", "protein"} or str
+        A name, or the letters of your own alphabet; then ``-``, ``.`` and ``?`` are ambiguous.
+    source : str
+        What error messages call the sequences.
+
+    Examples
+    --------
+    >>> encode(["ACGT", "nA"], "dna").codes
+    array([ 0,  1,  2,  3, -1,  0], dtype=int8)
+    """
+    letters, ambiguous = alphabet_letters(alphabet)
+    texts = _texts(sequences, source)
+    lengths = np.fromiter(map(len, texts), dtype=np.int64, count=len(texts))
+    offsets = np.concatenate([[0], np.cumsum(lengths)])
+    codes = _table(letters, ambiguous)[_numbers("".join(texts))]
+    if codes.size and codes.min() == UNKNOWN:
+        wrong = np.flatnonzero(codes == UNKNOWN)
+        row = int(np.searchsorted(offsets, wrong[0], side="right")) - 1
+        place = int(wrong[0] - offsets[row])
+        raise ValueError(
+            f"`{source}` must hold the letters {letters} (or {ambiguous}, which match nothing) for "
+            f"alphabet={alphabet!r}, got {texts[row][place]!r} in row {row} at position {place}; "
+            "name another `alphabet`, or replace the letter."
+        )
+    return Encoded(codes, offsets, len(letters))
+
+
+def _texts(sequences, source):
+    texts = sequences.tolist() if isinstance(sequences, np.ndarray) else list(sequences)
+    for row, text in enumerate(texts):
+        if isinstance(text, bytes):
+            texts[row] = text.decode("latin-1")
+        elif not isinstance(text, str):
+            raise ValueError(
+                f"`{source}` must hold sequences as text, got {text!r} in row {row}; "
+                "remove rows without a sequence, or name the `column` that holds it."
+            )
+    return texts
+
+
+def _numbers(text):
+    """Return a number below 256 for each letter; those beyond ASCII all get 255, which is no letter."""
+    if text.isascii():
+        return np.frombuffer(text.encode("ascii"), dtype=np.uint8)
+    numbers = np.frombuffer(text.encode("utf-32-le"), dtype=np.uint32)
+    return np.where(numbers < 128, numbers, 255)
+
+
+def _table(letters, ambiguous):
+    table = np.full(256, UNKNOWN, dtype=np.int8)
+    for letter in ambiguous:
+        table[[ord(letter), ord(letter.lower())]] = AMBIGUOUS
+    for code, letter in enumerate(letters):
+        table[[ord(letter), ord(letter.lower())]] = code
+    return table

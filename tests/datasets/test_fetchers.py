@@ -1,0 +1,257 @@
+import bz2
+import functools
+import hashlib
+import threading
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+
+import numpy as np
+import pytest
+import scipy.io
+
+from localmkl.datasets import (
+    data_home,
+    fetch_celegans_acceptor,
+    fetch_mfeat,
+    fetch_mouse_promoters,
+    fetch_protein_fold,
+    fetchers,
+    read_grams,
+)
+
+FOLDS = (
+    "FOLD(1) here refers to fold index 1.\n\n"
+    "FOLD (1)  Globin\n>p\nMK V\nLA\n>q\nAC\nFOLD  (3) OTHER\n>r \nWWX\n"
+)
+
+
+def small_files():
+    """Return the content of every file of the data home, made up and small."""
+    rng = np.random.default_rng(0)
+
+    def fasta(n, length, label):
+        rows = ["".join(row) for row in rng.choice(list("ACGT"), (n, length))]
+        return "".join(f"> {i}{label(i)}\n{row}\n" for i, row in enumerate(rows)).encode()
+
+    def labelled(i):
+        return f" label={1 if i % 3 == 0 else -1}"
+
+    def matlab(views, y):
+        import io
+
+        cells = np.empty((len(views), 1), dtype=object)
+        cells[:, 0] = views
+        buffer = io.BytesIO()
+        scipy.io.savemat(buffer, {"X": cells, "y": np.array(y)[:, None]})
+        return buffer.getvalue()
+
+    return {
+        "acceptor_82": fasta(9, 82, labelled),
+        "acceptor_398": bz2.compress(fasta(6, 398, labelled)),
+        "mouse_epd": fasta(2, 251, lambda i: ""),
+        "mouse_dbtss": fasta(3, 251, lambda i: ""),
+        "mouse_rest": fasta(4, 251, lambda i: " the same name"),
+        "fold_train": FOLDS.encode(),
+        "fold_test": FOLDS.encode(),
+        "fold_kernels": matlab([rng.normal(size=(6, 2)) for _ in range(12)], [1, 1, 3, 1, 1, 3]),
+        "mfeat": matlab([rng.normal(size=(4, width)) for width in (3, 2, 2, 1, 4, 2)], [1, 1, 2, 10]),
+    }
+
+
+@pytest.fixture
+def server(tmp_path, monkeypatch):
+    """Yield the address of a server on loopback with small files under the right names and checksums."""
+    pytest.importorskip("pooch")
+    folder = tmp_path / "server"
+    files = {}
+    for key, content in small_files().items():
+        file = fetchers.FILES[key]
+        path = folder / file.path
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+        files[key] = fetchers.DataFile(file.path, hashlib.sha256(content).hexdigest(), file.what)
+    monkeypatch.setattr(fetchers, "FILES", files)
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
+
+    class Quiet(SimpleHTTPRequestHandler):
+        def log_message(self, *arguments):
+            pass
+
+    running = ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=str(folder)))
+    thread = threading.Thread(target=running.serve_forever, args=(0.02,), daemon=True)
+    thread.start()
+    yield f"http://127.0.0.1:{running.server_port}/"
+    running.shutdown()
+    running.server_close()
+    thread.join()
+
+
+def test_files_are_downloaded_once_checked_and_then_read_from_the_data_home(server, tmp_path, monkeypatch):
+    home = tmp_path / "home"
+    data = fetch_celegans_acceptor(82, data_home=home, base_url=server)
+    assert data.sequences.shape == (9,)
+    assert data.y.tolist() == [1, -1, -1] * 3
+    assert (home / "celegans_acceptor" / "C_elegans_acc_seq.fa").exists()
+    again = fetch_celegans_acceptor(82, data_home=home, download=False)
+    np.testing.assert_array_equal(again.sequences, data.sequences)
+    monkeypatch.setenv("LOCALMKL_DATA", str(home))
+    monkeypatch.setenv("LOCALMKL_DATA_URL", server)
+    assert {len(x) for x in fetch_celegans_acceptor(398).sequences} == {398}
+    assert fetch_mouse_promoters().y.tolist() == [1] * 2 + [-1] * 4
+    assert fetch_mouse_promoters("dbtss").y.tolist() == [1] * 3 + [-1] * 4
+    assert fetch_mouse_promoters("both").y.tolist() == [1] * 5 + [-1] * 4
+    fold = fetch_protein_fold()
+    assert fold.sequences.tolist() == ["MKVLA", "AC", "WWX"] * 2
+    assert fold.y.tolist() == [1, 1, 3] * 2
+    assert fold.names.tolist() == ["p", "q", "r"] * 2
+    assert (fold.train.tolist(), fold.test.tolist()) == ([0, 1, 2], [3, 4, 5])
+    assert fold.grams.n_kernels == 12
+    fold.grams.check_training()
+    assert fetch_protein_fold(grams=False).grams is None
+    digits = fetch_mfeat()
+    assert digits.X.shape == (4, 14)
+    assert digits.y.tolist() == [0, 0, 1, 9]
+    assert digits.views["pixel"] == slice(8, 12)
+
+
+def test_a_download_with_another_checksum_is_thrown_away(server, tmp_path, monkeypatch):
+    file = fetchers.FILES["acceptor_82"]
+    monkeypatch.setitem(fetchers.FILES, "acceptor_82", fetchers.DataFile(file.path, "0" * 64, file.what))
+    with pytest.raises(
+        ValueError, match=r"must have the SHA-256 0000.*, what came has another; it was thrown away"
+    ):
+        fetch_celegans_acceptor(82, data_home=tmp_path / "home", base_url=server)
+    assert not list((tmp_path / "home").rglob("*.fa"))
+
+
+def test_a_server_without_the_file_is_named(server, tmp_path):
+    with pytest.raises(
+        OSError, match=r"nowhere/celegans_acceptor/.* cannot be downloaded .*; put the file at"
+    ):
+        fetch_celegans_acceptor(82, data_home=tmp_path / "home", base_url=server + "nowhere")
+
+
+@pytest.mark.parametrize(
+    "fetch, path",
+    [
+        (fetch_celegans_acceptor, "celegans_acceptor/C_elegans_acc_seq.fa"),
+        (functools.partial(fetch_celegans_acceptor, 398), "celegans_acceptor/C_elegans_acc_100000.fasta.bz2"),
+        (fetch_mouse_promoters, "mouse_promoters/Mouse_tata.fa"),
+        (fetch_protein_fold, "protein_fold/training-sequences.txt"),
+        (functools.partial(fetch_mfeat, download=False), "mfeat/Handwritten.mat"),
+    ],
+)
+def test_a_missing_file_is_named_with_the_place_to_put_it(fetch, path, tmp_path, monkeypatch):
+    monkeypatch.delenv("LOCALMKL_DATA_URL", raising=False)
+    monkeypatch.setenv("LOCALMKL_DATA", str(tmp_path))
+    expected = rf"'{path}' \(.*\) must be in the data home, it is not; put it at '{tmp_path / path}', name"
+    with pytest.raises(FileNotFoundError, match=expected):
+        fetch()
+
+
+def test_without_openml_the_place_of_the_digits_is_said(tmp_path, monkeypatch):
+    import sklearn.datasets
+
+    def fail(**options):
+        raise OSError("no network")
+
+    monkeypatch.delenv("LOCALMKL_DATA_URL", raising=False)
+    monkeypatch.setattr(sklearn.datasets, "fetch_openml", fail)
+    with pytest.raises(FileNotFoundError, match=r"OpenML cannot be reached \(no network\); put it at"):
+        fetch_mfeat(data_home=tmp_path)
+
+
+def test_the_digits_come_from_openml_when_no_file_is_there(tmp_path, monkeypatch):
+    import sklearn.datasets
+    from sklearn.utils import Bunch
+
+    asked = []
+
+    def answer(data_id, **options):
+        asked.append(data_id)
+        return Bunch(data=np.full((4, 2), float(data_id)), target=np.array(["1", "2", "10", "1"]))
+
+    monkeypatch.delenv("LOCALMKL_DATA_URL", raising=False)
+    monkeypatch.setattr(sklearn.datasets, "fetch_openml", answer)
+    digits = fetch_mfeat(data_home=tmp_path)
+    assert asked == [12, 14, 16, 18, 20, 22]
+    assert digits.y.tolist() == [0, 1, 9, 0]
+    assert digits.X[0, digits.views["zernike"]].tolist() == [22.0, 22.0]
+
+
+def test_without_pooch_the_extra_is_named(tmp_path, monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "pooch", None)
+    with pytest.raises(
+        ImportError, match=r"needs the package pooch; install it with `pip install localmkl\[data\]`, or put"
+    ):
+        fetch_celegans_acceptor(data_home=tmp_path, base_url="http://127.0.0.1:9/")
+
+
+@pytest.mark.parametrize("text", ["", ">p\nAC\n", "FOLD (1)  A\n>p\n"])
+def test_a_bad_file_of_folds_is_named(tmp_path, text):
+    path = tmp_path / "protein_fold" / "training-sequences.txt"
+    path.parent.mkdir()
+    path.write_text(text)
+    with pytest.raises(ValueError, match=r"training-sequences\.txt'.* must .*FOLD line"):
+        fetch_protein_fold(data_home=tmp_path)
+
+
+def test_options_are_checked():
+    with pytest.raises(ValueError, match=r"`length` must be one of 82, 398, got 60"):
+        fetch_celegans_acceptor(60)
+    with pytest.raises(ValueError, match=r"`promoters` must be one of 'epd', 'dbtss', 'both'"):
+        fetch_mouse_promoters("all")
+
+
+def real(*keys):
+    """Skip, naming the file, unless the data home has them."""
+    for key in keys:
+        file = fetchers.FILES[key]
+        if not (data_home() / file.path).exists():
+            pytest.skip(f"{file.path} is not in the data home {data_home()}")
+
+
+def test_the_real_acceptor_sites_have_ag_in_the_middle():
+    real("acceptor_82")
+    X, y, _ = fetch_celegans_acceptor(82, download=False)
+    assert (len(X), (y == 1).sum()) == (2200, 200)
+    assert {x[39:41] for x in X} | {x[40:42] for x in X} >= {"AG"}
+    assert np.mean([x[40:42] == "AG" for x in X]) > 0.99
+
+
+def test_the_real_long_acceptor_sites_are_a_hundred_thousand():
+    real("acceptor_398")
+    X, y, _ = fetch_celegans_acceptor(398, download=False)
+    assert (len(X), (y == 1).sum()) == (100000, 3301)
+
+
+def test_the_real_promoters_have_251_letters():
+    real("mouse_epd", "mouse_dbtss", "mouse_rest")
+    X, y, _ = fetch_mouse_promoters("both", download=False)
+    assert {len(x) for x in X} == {251}
+    assert np.bincount((y + 1) // 2).tolist() == [3530, 1255 + 1354]
+
+
+def test_the_real_folds_are_those_of_the_kernels():
+    real("fold_train", "fold_test", "fold_kernels")
+    fold = fetch_protein_fold(download=False)
+    assert (len(fold.train), len(fold.test), len(np.unique(fold.y))) == (311, 383, 27)
+    kept = scipy.io.loadmat(data_home() / fetchers.FILES["fold_kernels"].path)["y"].ravel()
+    np.testing.assert_array_equal(fold.y, kept)
+    assert fold.grams.shape == (694, 694)
+
+
+def test_the_real_digits_have_six_views():
+    real("mfeat")
+    digits = fetch_mfeat(download=False)
+    assert digits.X.shape == (2000, 649)
+    assert np.bincount(digits.y).tolist() == [200] * 10
+
+
+def test_real_precomputed_grams_are_read():
+    path = data_home() / "precomputed" / "jaffe_expression_12k.mat"
+    if not path.exists():
+        pytest.skip(f"precomputed/jaffe_expression_12k.mat is not in the data home {data_home()}")
+    data = read_grams(path, variable="Ks", labels="g")
+    assert data.grams.n_kernels == 12
+    assert data.grams.shape == (213, 213)
+    data.grams.check_training()

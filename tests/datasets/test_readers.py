@@ -1,0 +1,266 @@
+import bz2
+import gzip
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.io
+
+from localmkl.datasets import read_fasta, read_grams, read_table
+
+FASTA = ">a first label=1\nACG\nT\n\n>b label=-1, more\nacct\n>c label=1\nAC NT\n"
+
+
+def write(folder, name, content):
+    path = folder / name
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return path
+
+
+def test_fasta_is_read_wrapped_and_labelled_by_headers(tmp_path):
+    data = read_fasta(write(tmp_path, "x.fa", FASTA), labels="header", alphabet="dna", equal_length=True)
+    assert data.sequences.tolist() == ["ACGT", "acct", "ACNT"]
+    assert data.y.tolist() == [1, -1, 1]
+    assert data.names.tolist() == ["a", "b", "c"]
+    assert read_fasta(tmp_path / "x.fa").y is None
+
+
+@pytest.mark.parametrize("suffix, pack", [(".gz", gzip.compress), (".bz2", bz2.compress)])
+def test_compressed_fasta_is_read_as_plain(tmp_path, suffix, pack):
+    plain = read_fasta(write(tmp_path, "x.fa", FASTA), labels="header")
+    packed = read_fasta(write(tmp_path, f"x.fa{suffix}", pack(FASTA.encode())), labels="header")
+    for one, other in zip(plain, packed, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize("text", ["c\tyes\na\tno\n\nb\tno\n", "a,no\nb,no\nc,yes\n", "a no\nb  no\nc yes\n"])
+def test_labels_come_from_a_second_file_by_name(tmp_path, text):
+    path, labels = write(tmp_path, "x.fa", FASTA), write(tmp_path, "labels.txt", text)
+    assert read_fasta(path, labels=labels).y.tolist() == ["no", "no", "yes"]
+    assert read_fasta(path, labels={"a": 0, "b": 1, "c": 2}).y.tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize(
+    "content, options, message",
+    [
+        ("", {}, r"x\.fa' must hold FASTA records, got an empty file\."),
+        ("\n  \n", {}, r"must hold FASTA records, got an empty file"),
+        ("ACGT\n>a\nAC\n", {}, r"x\.fa', line 1: must start with a header, .* got 'ACGT'"),
+        (">a\nAC\n>b\n>c\nAC\n", {}, r"x\.fa', line 3: record 'b' must have a sequence, got none"),
+        (">a\nAC\n>b\n", {}, r"line 3: record 'b' must have a sequence"),
+        (
+            ">a\nAC\n>b\nACG\n",
+            {"equal_length": True},
+            r"line 3: record 'b' must have 2 letters .*, got 3; cut or pad",
+        ),
+        (
+            ">a\nAC\n>b\nAQ\n",
+            {"alphabet": "dna"},
+            r"line 3: record 'b' must hold the letters ACGT .*, got 'Q' at position 1",
+        ),
+        (">a\nAC\n>a\nAG\n", {}, r"line 3: the name 'a' must come once, it came in line 1; rename a record"),
+        (
+            ">a label=1\nAC\n>b\nAG\n",
+            {"labels": "header"},
+            r"line 3: record 'b' must have `label=\.\.\.` in its header",
+        ),
+        (
+            ">a\nAC\n>b\nAG\n",
+            {"labels": {"a": 1}},
+            r"line 3: record 'b' must have a label in `labels`, it has none",
+        ),
+        (b"\xff\xfe\x00", {}, r"x\.fa' must be a text file, got other bytes"),
+    ],
+)
+def test_a_bad_fasta_file_is_named_with_its_line(tmp_path, content, options, message):
+    with pytest.raises(ValueError, match=message):
+        read_fasta(write(tmp_path, "x.fa", content), **options)
+
+
+@pytest.mark.parametrize(
+    "labels, message",
+    [
+        ("a\t1\n", r"x\.fa', line 5: record 'b' must have a line in .*labels\.txt', it has none"),
+        ("a\t1\t2\n", r"labels\.txt', line 1: must hold a name and a label, got 3 fields"),
+        ("a 1\na 2\n", r"labels\.txt', line 2: the name 'a' must come once"),
+        ("", r"labels\.txt' must hold a name and a label on each line, got an empty file"),
+    ],
+)
+def test_a_bad_file_of_labels_is_named(tmp_path, labels, message):
+    path = write(tmp_path, "x.fa", FASTA)
+    with pytest.raises(ValueError, match=message):
+        read_fasta(path, labels=write(tmp_path, "labels.txt", labels))
+
+
+@pytest.mark.parametrize("suffix, pack", [(".gz", gzip.compress), (".bz2", bz2.compress)])
+def test_a_compressed_file_that_was_cut_short_is_named(tmp_path, suffix, pack):
+    whole = pack(FASTA.encode() * 50)
+    for cut in (whole[: len(whole) // 2], whole[:-4], b"no archive"):
+        with pytest.raises(ValueError, match=rf"x\.fa\{suffix}' is cut short or damaged .* fetch it again"):
+            read_fasta(write(tmp_path, f"x.fa{suffix}", cut))
+
+
+def test_a_file_that_is_not_there_is_a_file_not_found(tmp_path):
+    for read, name in (
+        (read_fasta, "x.fa.gz"),
+        (read_table, "x.csv"),
+        (read_grams, "x.npz"),
+        (read_grams, "x.mat"),
+    ):
+        with pytest.raises(FileNotFoundError):
+            read(tmp_path / name)
+
+
+@pytest.mark.parametrize("name", ["x.csv", "x.tsv", "x.csv.gz", "x.parquet"])
+def test_tables_are_read_by_their_endings(tmp_path, name):
+    frame = pd.DataFrame({"site": ["ACG", "TTT"], "level": [1.5, 2.0], "label": ["yes", "no"]})
+    if name.endswith("parquet"):
+        pytest.importorskip("pyarrow")
+        frame.to_parquet(tmp_path / name)
+    else:
+        frame.to_csv(tmp_path / name, sep="\t" if "tsv" in name else ",", index=False)
+    data = read_table(tmp_path / name, target="label")
+    assert list(data.frame.columns) == ["site", "level"]
+    assert data.y.tolist() == ["yes", "no"]
+    assert read_table(tmp_path / name, columns=["level"]).frame["level"].tolist() == [1.5, 2.0]
+    assert read_table(tmp_path / name).y is None
+
+
+@pytest.mark.parametrize(
+    "name, content, options, message",
+    [
+        ("x.csv", "", {}, r"x\.csv' must start with a line of column names, got an empty file"),
+        ("x.csv", "a,b\n", {}, r"must hold at least one row below its column names, got none"),
+        ("x.csv", "a,b\n1,2\n1,2,3\n", {}, r"x\.csv', line 3: must have 2 fields as the lines above, got 3"),
+        ("x.csv", "a,b\n1,2\n", {"target": "c"}, r"x\.csv' must have the column 'c', it has a, b\."),
+        (
+            "x.csv",
+            "a,b\n1,2\n1,\n",
+            {"target": "b"},
+            r"x\.csv', line 3: must have a value in the target column 'b'",
+        ),
+        ("x.csv.gz", gzip.compress(b"a,b\n1,2\n" * 99)[:-9], {}, r"x\.csv\.gz' is cut short or damaged"),
+        ("x.parquet", b"no table", {}, r"x\.parquet' is cut short or damaged"),
+        ("x.doc", "a", {}, r"x\.doc' must end in \.csv, \.tsv, \.txt or \.parquet .*, got '\.doc'"),
+    ],
+)
+def test_a_bad_table_is_named_with_its_line(tmp_path, name, content, options, message):
+    if name.endswith("parquet"):
+        pytest.importorskip("pyarrow")
+    with pytest.raises(ValueError, match=message):
+        read_table(write(tmp_path, name, content), **options)
+
+
+def draw_grams(n_kernels=3, n=5):
+    X = np.random.default_rng(0).normal(size=(n_kernels, n, 2))
+    return X @ X.transpose(0, 2, 1)
+
+
+def save_hdf5(path, **variables):
+    """Write variables the way MATLAB's v7.3 does: a header of 512 bytes, axes turned round."""
+    h5py = pytest.importorskip("h5py")
+    with h5py.File(path, "w", userblock_size=512) as file:
+        for name, value in variables.items():
+            if isinstance(value, list):
+                parts = [
+                    file.create_dataset(f"#refs#/{name}{i}", data=part.T) for i, part in enumerate(value)
+                ]
+                kept = np.array([[part.ref for part in parts]], dtype=h5py.ref_dtype)
+                file.create_dataset(name, data=kept, dtype=h5py.ref_dtype)
+            else:
+                file.create_dataset(name, data=np.transpose(value))
+    with open(path, "r+b") as file:
+        file.write(b"MATLAB 7.3 MAT-file".ljust(124) + b"\x00\x02IM")
+
+
+@pytest.mark.parametrize(
+    "save", [scipy.io.savemat, lambda path, names: save_hdf5(path, **names)], ids=["v5", "v7.3"]
+)
+@pytest.mark.parametrize("form", ["last", "first", "cells"])
+def test_grams_are_read_from_matlab_files(tmp_path, save, form):
+    grams = draw_grams()
+    value = {"last": np.moveaxis(grams, 0, 2), "first": grams, "cells": list(grams)}[form]
+    if form == "cells" and save is scipy.io.savemat:
+        value = np.empty((3, 1), dtype=object)
+        value[:, 0] = list(grams)
+    save(tmp_path / "x.mat", {"K": value, "y": np.arange(5.0)[:, None]})
+    data = read_grams(tmp_path / "x.mat", labels="y")
+    np.testing.assert_allclose(data.grams.to_array(), grams)
+    assert data.y.tolist() == [0, 1, 2, 3, 4]
+    np.testing.assert_allclose(read_grams(tmp_path / "x.mat", variable="K").grams.to_array(), grams)
+
+
+def test_grams_are_read_from_numpy_files(tmp_path):
+    grams = draw_grams()
+    np.save(tmp_path / "x.npy", grams)
+    np.savez(tmp_path / "x.npz", grams=grams, y=np.arange(5))
+    np.testing.assert_array_equal(read_grams(tmp_path / "x.npy").grams.to_array(), grams)
+    assert isinstance(read_grams(tmp_path / "x.npy").grams.grams.base, np.memmap)
+    data = read_grams(tmp_path / "x.npz", labels="y")
+    np.testing.assert_array_equal(data.grams.to_array(), grams)
+    assert data.y.tolist() == list(range(5))
+
+
+def test_a_stack_as_large_as_its_number_of_kernels_keeps_its_axes(tmp_path):
+    grams = draw_grams(5, 5)
+    np.savez(tmp_path / "x.npz", grams=grams)
+    np.testing.assert_array_equal(read_grams(tmp_path / "x.npz").grams.to_array(), grams)
+
+
+def test_bad_gram_files_are_named(tmp_path):
+    grams = draw_grams()
+    spoiled = grams.copy()
+    spoiled[1, 2, 2] = np.nan
+    np.save(tmp_path / "nan.npy", spoiled)
+    np.savez(tmp_path / "nan.npz", grams=spoiled)
+    np.savez(tmp_path / "two.npz", a=grams, b=grams, y=np.arange(4))
+    np.savez(tmp_path / "text.npz", grams=np.array([["a", "b"]]))
+    scipy.io.savemat(tmp_path / "x.mat", {"K": grams, "y": np.arange(4)})
+    scipy.io.savemat(tmp_path / "none.mat", {"y": np.arange(4)})
+    write(tmp_path, "empty.mat", "")
+    write(tmp_path, "text.mat", "no matlab file at all, but long enough for a header" * 9)
+    write(tmp_path, "cut.npz", (tmp_path / "two.npz").read_bytes()[:300])
+    for name, options, message in [
+        ("nan.npy", {}, r"nan\.npy': `grams\[1\]` contains NaN or infinity \(row 2\)"),
+        ("nan.npz", {}, r"nan\.npz': `grams\[1\]` contains NaN or infinity"),
+        (
+            "two.npz",
+            {},
+            r"two\.npz' must hold one stack of Grams, more than one variable of it is \(it has a \(3, 5",
+        ),
+        (
+            "two.npz",
+            {"variable": "a", "labels": "y"},
+            r"must hold one label for each of the 5 rows in 'y', got 4",
+        ),
+        ("two.npz", {"variable": "y", "labels": "y"}, r"two\.npz', variable 'y': `grams` must have shape"),
+        ("text.npz", {"variable": "grams"}, r"text\.npz', variable 'grams': `grams` must hold real numbers"),
+        ("x.mat", {"variable": "Ks"}, r"x\.mat' must hold the variable 'Ks', it has K, y; name one of these"),
+        ("x.mat", {"labels": "g"}, r"x\.mat' must hold the variable 'g'"),
+        ("none.mat", {}, r"none\.mat' must hold one stack of Grams, no variable of it is"),
+        ("empty.mat", {}, r"empty\.mat' must be a MATLAB file, got an empty file"),
+        ("text.mat", {}, r"text\.mat' is not a MATLAB file, or is damaged"),
+        ("cut.npz", {}, r"cut\.npz' is not an \.npz file of numbers, or is damaged"),
+        ("x.txt", {}, r"x\.txt' must end in \.npy, \.npz or \.mat"),
+        ("nan.npy", {"labels": "y"}, r"nan\.npy' has no named variables"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            read_grams(tmp_path / name, **options)
+
+
+@pytest.mark.parametrize(
+    "package, read, name, extra",
+    [
+        ("pandas", read_table, "x.csv", "frames"),
+        ("pyarrow", read_table, "x.parquet", "frames"),
+        ("h5py", read_grams, "x.mat", "matlab"),
+    ],
+)
+def test_a_missing_package_is_named_with_its_extra(tmp_path, monkeypatch, package, read, name, extra):
+    if package == "h5py":
+        save_hdf5(tmp_path / name, K=draw_grams())
+    monkeypatch.setitem(__import__("sys").modules, package, None)
+    with pytest.raises(
+        ImportError, match=rf"needs the package {package}; install it with `pip install localmkl\[{extra}\]`"
+    ):
+        read(tmp_path / name)
