@@ -3,7 +3,7 @@
 import numpy as np
 
 from benchmarks import harness
-from benchmarks.references import algorithm_1, make_blobs
+from benchmarks.references import algorithm_1, make_blobs, times_faster
 from localmkl import CLMKLClassifier, GramStack
 from localmkl.solvers.convex import solve_convex
 from localmkl.solvers.objective import EpsilonInsensitive
@@ -25,8 +25,7 @@ def regression(n):
                 row[f"steps {tol:g}"] = solve_convex(problem, tol=tol).n_iter
                 time = harness.seconds(lambda t=tol, q=problem: solve_convex(q, tol=t), warmup=0)
                 row[f"passes {tol:g}"] = time / unit
-            slow = harness.seconds(lambda q=problem: algorithm_1(q, 1e-3), repeats=1, warmup=0)
-            row["times faster than Algorithm 1"] = slow / (row["passes 0.001"] * unit)
+            row["times faster than Algorithm 1"] = times_faster(problem, row["passes 0.001"] * unit)
             rows.append(row)
     return rows
 
@@ -44,7 +43,9 @@ def many_classes(n):
             time = harness.seconds(lambda m=model: m.fit(stack, blobs.blob))
             row |= {f"steps {tol:g}": model.n_iter_, f"passes {tol:g}": time / unit}
         problems = [blobs.problem(p, 3, y=np.where(blobs.blob == k, 1.0, -1.0)) for k in range(10)]
-        slow = harness.seconds(lambda qs=problems: [algorithm_1(q, 1e-3) for q in qs], repeats=1, warmup=0)
-        row["times faster than Algorithm 1"] = slow / (row["passes 0.001"] * unit)
+        slow = harness.seconds(
+            lambda qs=problems: [algorithm_1(q, 1e-3, patience=12.0) for q in qs], repeats=1, warmup=0
+        )
+        row["times faster than Algorithm 1 (12 s a class at most)"] = slow / (row["passes 0.001"] * unit)
         rows.append(row)
     return rows
