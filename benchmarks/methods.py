@@ -61,7 +61,7 @@ def _row(method, passes, accuracy, gap=None):
 
 
 def _easymkl(inner, cross, y, y_test, unit):
-    """EasyMKL of MKLpy, where that is installed (dependency group "bench")."""
+    """EasyMKL of MKLpy, where that is installed (dependency group "mklpy")."""
     try:
         from MKLpy.algorithms import EasyMKL
     except ImportError:

@@ -91,6 +91,16 @@ def test_one_cluster_is_lp_norm_mkl(task, p):
         np.testing.assert_allclose(decide(model, X), expected, atol=1e-6)
 
 
+@pytest.mark.parametrize("task", PAIRS)
+def test_both_solvers_agree(task):
+    (X, y), local, _, _, _ = PAIRS[task]
+    newton = build(local, p=2).fit(X, y)
+    alternating = build(local, p=2, solver="alternating").fit(X, y)
+    np.testing.assert_allclose(decide(newton, X), decide(alternating, X), atol=1e-2)
+    with pytest.raises(ValueError, match="`solver` must be one of 'newton', 'alternating', got 'magic'"):
+        build(local, solver="magic").fit(X, y)
+
+
 @pytest.mark.parametrize("p", [1, 4 / 3])
 @pytest.mark.parametrize("task", PAIRS)
 def test_the_least_evenness_is_the_hard_partition(task, p):

@@ -28,6 +28,9 @@ PARAMETERS = {
     ``"cosine"`` works on a copy.""",
     "epsilon": """float, default=0.1
     Half width of the tube in which errors cost nothing.""",
+    "solver": """{"newton", "alternating"}, default="newton"
+    How the kernel weights move: by second-order steps, or by the closed form of the published
+    algorithm, which is simpler and slower.""",
     "tol": """float, default=1e-3
     Relative duality gap to reach.""",
     "max_iter": """int, default={max_iter}

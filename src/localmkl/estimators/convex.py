@@ -20,7 +20,7 @@ from localmkl.estimators._document import document
 from localmkl.estimators._gating import OneCluster, fit_gate
 from localmkl.kernels import CrossGrams, GramStack
 from localmkl.kernels.stack import cosine_scales
-from localmkl.solvers.convex import solve_convex
+from localmkl.solvers.convex import SOLVERS, solve_convex
 from localmkl.solvers.objective import Problem, uniform_weights
 
 GATES = ("kmeans",)
@@ -33,9 +33,14 @@ class ConvexMKL(BaseMKL):
     def _p(self):
         return self.p
 
+    @property
+    def _solver(self):
+        return self.solver
+
     def _check_parameters(self):
         self._check_common()
         check_number("p", self._p, low=1.0)
+        check_option("solver", self._solver, SOLVERS)
 
     def _start(self, stack, gate):
         """Return the combined kernel from which every class starts."""
@@ -55,6 +60,7 @@ class ConvexMKL(BaseMKL):
         )
         return solve_convex(
             problem,
+            solver=self._solver,
             tol=self.tol,
             max_iter=self.max_iter,
             kernel=None if start is None else start.copy(),
@@ -229,6 +235,7 @@ class UniformMKLClassifier(ClassifierPart, GlobalMKL):
         self.verbose = verbose
 
     _p = float("inf")
+    _solver = SOLVERS[0]  # there are no weights to move
 
 
 @document
@@ -266,6 +273,7 @@ class UniformMKLRegressor(RegressorPart, GlobalMKL):
         self.verbose = verbose
 
     _p = float("inf")
+    _solver = SOLVERS[0]  # there are no weights to move
 
 
 @document
@@ -296,6 +304,7 @@ class MKLClassifier(ClassifierPart, GlobalMKL):
         C=1.0,
         p=4 / 3,
         normalize="multiplicative",
+        solver="newton",
         tol=1e-3,
         max_iter=500,
         class_weight=None,
@@ -306,6 +315,7 @@ class MKLClassifier(ClassifierPart, GlobalMKL):
         self.C = C
         self.p = p
         self.normalize = normalize
+        self.solver = solver
         self.tol = tol
         self.max_iter = max_iter
         self.class_weight = class_weight
@@ -342,6 +352,7 @@ class MKLRegressor(RegressorPart, GlobalMKL):
         p=4 / 3,
         epsilon=0.1,
         normalize="multiplicative",
+        solver="newton",
         tol=1e-3,
         max_iter=500,
         n_jobs=None,
@@ -352,6 +363,7 @@ class MKLRegressor(RegressorPart, GlobalMKL):
         self.p = p
         self.epsilon = epsilon
         self.normalize = normalize
+        self.solver = solver
         self.tol = tol
         self.max_iter = max_iter
         self.n_jobs = n_jobs
@@ -389,6 +401,7 @@ class HLMKLClassifier(ClassifierPart, LocalMKL):
         gate="kmeans",
         gate_kernel=None,
         normalize="multiplicative",
+        solver="newton",
         tol=1e-3,
         max_iter=500,
         n_init=10,
@@ -404,6 +417,7 @@ class HLMKLClassifier(ClassifierPart, LocalMKL):
         self.gate = gate
         self.gate_kernel = gate_kernel
         self.normalize = normalize
+        self.solver = solver
         self.tol = tol
         self.max_iter = max_iter
         self.n_init = n_init
@@ -444,6 +458,7 @@ class HLMKLRegressor(RegressorPart, LocalMKL):
         gate_kernel=None,
         epsilon=0.1,
         normalize="multiplicative",
+        solver="newton",
         tol=1e-3,
         max_iter=500,
         n_init=10,
@@ -459,6 +474,7 @@ class HLMKLRegressor(RegressorPart, LocalMKL):
         self.gate_kernel = gate_kernel
         self.epsilon = epsilon
         self.normalize = normalize
+        self.solver = solver
         self.tol = tol
         self.max_iter = max_iter
         self.n_init = n_init
@@ -502,6 +518,7 @@ class CLMKLClassifier(ClassifierPart, LocalMKL):
         gate="kmeans",
         gate_kernel=None,
         normalize="multiplicative",
+        solver="newton",
         tol=1e-3,
         max_iter=500,
         n_init=10,
@@ -518,6 +535,7 @@ class CLMKLClassifier(ClassifierPart, LocalMKL):
         self.gate = gate
         self.gate_kernel = gate_kernel
         self.normalize = normalize
+        self.solver = solver
         self.tol = tol
         self.max_iter = max_iter
         self.n_init = n_init
@@ -562,6 +580,7 @@ class CLMKLRegressor(RegressorPart, LocalMKL):
         gate_kernel=None,
         epsilon=0.1,
         normalize="multiplicative",
+        solver="newton",
         tol=1e-3,
         max_iter=500,
         n_init=10,
@@ -578,6 +597,7 @@ class CLMKLRegressor(RegressorPart, LocalMKL):
         self.gate_kernel = gate_kernel
         self.epsilon = epsilon
         self.normalize = normalize
+        self.solver = solver
         self.tol = tol
         self.max_iter = max_iter
         self.n_init = n_init

@@ -43,6 +43,8 @@ FIRST_DAMPING = 1e-2
 ROUNDING = 1e-13
 SHARPEST_TARGET = 1e-15
 PATIENCE = 20
+LARGE = 2**28
+"""Bytes of a spare kernel matrix that are not kept between two steps."""
 GATHER_BELOW = 0.3
 """Share of support vectors below which their columns are gathered instead of read with all others."""
 
@@ -255,6 +257,7 @@ class _NewtonStep:
         if problem.frozen:
             return weights, kernel
         goal = self._goal(weights, kernel, svm, look, problem.p)
+        svm.forget_factor()
         slope = -0.5 * float(np.sum(look.norms * (goal - weights)))
         # K~ as it was, in the precision of the stack: the line search needs both ends.
         if self.old.size == 0:
@@ -264,12 +267,14 @@ class _NewtonStep:
         # A decrease too small to be seen needs no search: the gap still shrinks with the step.
         visible = slope < -ROUNDING * svm.primal
         length = self._search(kernel, svm, slope, target) if visible else 1.0
+        exact = self.old.dtype == kernel.dtype
+        if self.old.nbytes > LARGE:  # memory counts more than the time to get it again
+            self.old = np.empty((0, 0))
         weights = weights + length * (goal - weights)
         if length == 1.0:
             self.damping *= 0.25
             return weights, kernel
         self.damping = max(4.0 * self.damping, FIRST_DAMPING)
-        exact = self.old.dtype == kernel.dtype
         return weights, kernel if exact else self.reader.combine(weights, kernel)
 
     def _goal(self, weights, kernel, svm, look, p):

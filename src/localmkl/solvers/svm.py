@@ -16,6 +16,8 @@ from localmkl.backends import load
 
 START_TOLERANCE = 1e-1
 SHARPEN = 0.25
+BLUR = 1e-6
+"""Tolerance below which the gradient is computed afresh in every round."""
 NOISE = 1e-16
 """Rounding error of a gradient, relative to the size of its terms."""
 STEPS_PER_SAMPLE = 20
@@ -105,7 +107,8 @@ class InnerSVM:
                 break
             if violation <= self.tolerance or stalled:
                 self.tolerance = max(SHARPEN * self.tolerance, noise, np.finfo(float).tiny)
-            gradient = K @ self.alpha - self.y  # afresh: many small steps blur it
+            if self.tolerance < BLUR:  # many small steps have blurred the gradient
+                gradient = K @ self.alpha - self.y
         self.alpha = best_alpha
         self._evaluate(K @ self.alpha - self.y)
         return self
@@ -129,7 +132,8 @@ class InnerSVM:
         self._evaluate(gradient)
         if self.gap > gap:
             self.alpha = alpha
-            self._evaluate(K @ alpha - self.y)
+            gradient[:] = K @ alpha - self.y
+            self._evaluate(gradient)
 
     def free_factor(self, K):
         """Return the free variables and the factor of K on them; the last one is kept for the next call."""
@@ -137,6 +141,10 @@ class InnerSVM:
         if self._factor is None or not np.array_equal(self._factor[0], free):
             self._factor = free, factorise(lambda: load(self.backend).submatrix(K, free))
         return self._factor
+
+    def forget_factor(self):
+        """Free the memory of the factor."""
+        self._factor = None
 
     def _solve_free(self, K, gradient):
         """Minimise over the free variables with the others fixed, as far as the bounds allow.
