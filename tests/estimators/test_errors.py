@@ -678,3 +678,14 @@ def test_slices_of_the_stack_of_the_fit_must_have_its_training_columns(cls):
     model.set_params(**seeded(model)).fit(stack[np.ix_(train, train)], Y[train])
     with pytest.raises(ValueError, match="training rows"):
         model.predict(stack[np.ix_(others, others)])
+
+
+@every
+def test_sequences_need_kernels_for_them(cls):
+    fails(cls, "`kernels` must name kernels for sequences when the rows are text, got None", X=["ACGT"] * 24)
+
+
+@every
+def test_text_in_a_table_of_numbers_is_said(cls):
+    table = np.full((24, 2), "red", dtype=object)
+    fails(cls, "The rows must be numbers, got text .*'red'.*; encode it", X=table)

@@ -114,9 +114,22 @@ class BaseMKL(BaseEstimator, ABC):
             _check_feature_names(self, X, reset=reset)
             _check_n_features(self, X, reset=reset)
             return X
-        if self.kernels is not None and _are_strings(X):
+        if _are_strings(X):
+            if self.kernels is None:
+                raise ValueError(
+                    "`kernels` must name kernels for sequences when the rows are text, got None; for instance "
+                    "kernels=[WeightedDegree(d) for d in range(1, 21)]."
+                )
             return np.asarray(X, dtype=object)
-        return validate_data(self, X, reset=reset, dtype=np.float64)
+        try:
+            return validate_data(self, X, reset=reset, dtype=np.float64)
+        except ValueError as error:
+            if "could not convert string" in str(error):
+                raise ValueError(
+                    f"The rows must be numbers, got text ({error}); encode it, choose numeric columns, or pass "
+                    "a list of sequences with kernels for them."
+                ) from error
+            raise
 
     def _check_stack(self, X, *, reset):
         if not isinstance(X, GramStack):
@@ -400,6 +413,6 @@ def _is_stack(X):
 
 
 def _are_strings(X):
-    if not isinstance(X, list | tuple | np.ndarray) or _num_samples(X) == 0 or np.ndim(X[0]) != 0:
+    if not isinstance(X, list | tuple | np.ndarray) or _num_samples(X) == 0:
         return False
     return isinstance(X[0], str | bytes)
