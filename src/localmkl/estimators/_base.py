@@ -117,8 +117,8 @@ class BaseMKL(BaseEstimator, ABC):
         if _are_strings(X):
             if self.kernels is None:
                 raise ValueError(
-                    "`kernels` must name kernels for sequences when the rows are text, got None; for instance "
-                    "kernels=[WeightedDegree(d) for d in range(1, 21)]."
+                    "`kernels` must name kernels for sequences when the rows are text, got None; for "
+                    "instance kernels=[WeightedDegree(d) for d in range(1, 21)]."
                 )
             return np.asarray(X, dtype=object)
         try:
@@ -126,8 +126,8 @@ class BaseMKL(BaseEstimator, ABC):
         except ValueError as error:
             if "could not convert string" in str(error):
                 raise ValueError(
-                    f"The rows must be numbers, got text ({error}); encode it, choose numeric columns, or pass "
-                    "a list of sequences with kernels for them."
+                    f"The rows must be numbers, got text ({error}); encode it, choose numeric columns, or "
+                    "pass a list of sequences with kernels for them."
                 ) from error
             raise
 
