@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import expit, softmax
 
-from localmkl.backends import load, reference
+from localmkl.backends import load, one_blas_thread, reference
 from localmkl.solvers.objective import primal_value, relative_gap
 from localmkl.solvers.svm import InnerSVM
 
@@ -150,7 +150,8 @@ def solve_gated(
     descent = _Descent(problem, gate_gram, gate, tol, backend, options)
     starts = (None if run == 0 else rng for run in range(n_init))
     runs = (_run(descent, start, max_iter, callback) for start in starts)
-    point, converged, history = min(runs, key=lambda run: run[0].svm.primal)
+    with one_blas_thread():
+        point, converged, history = min(runs, key=lambda run: run[0].svm.primal)
     gating = apply_gate(gate, gate_gram, point.coefficients, point.offsets)
     intercept, primal, dual, gap = certify_gated(problem, gating, point.svm.alpha)
     return GatedSolution(
