@@ -115,3 +115,13 @@ def test_the_step_limit_is_kept_and_the_violation_honest():
 def test_an_unknown_backend_is_refused():
     with pytest.raises(ValueError, match=r"`backend` must be one of .*got 'fortran'"):
         load("fortran")
+
+
+def test_submatrices_agree_on_the_triangle_that_counts():
+    K = stack(n_kernels=1)[0]
+    index = np.array([0, 3, 4, 11, 36])
+    expected = np.triu(reference.submatrix(K, index))
+    found = compiled.submatrix(K, index)
+    np.testing.assert_array_equal(np.triu(found), expected)
+    np.testing.assert_array_equal(expected, np.triu(K[np.ix_(index, index)]))
+    assert found.flags.f_contiguous
