@@ -124,20 +124,23 @@ def count_reads(function, n_rows):
         reads += 0.5 * np.any(weights != 0.0, axis=0).mean()  # one triangle of the kernels in use
         return original_combine(grams, rows, weights, memberships, out, **options)
 
-    def products(original):
-        def counted(grams, rows, columns, vectors, **options):
-            nonlocal reads
-            share = 1.0 if rows is None else len(rows) / n_rows
-            reads += share * (grams.shape[0] > 1) * (1.0 if columns is None else len(columns) / n_rows)
-            return original(grams, rows, columns, vectors, **options)
+    def products(grams, rows, vectors, **options):
+        nonlocal reads
+        share = 1.0 if rows is None else len(rows) / n_rows
+        reads += 0.5 * share**2 * (grams.shape[0] > 1)  # one triangle of the chosen rows and columns
+        return original_products(grams, rows, vectors, **options)
 
-        return counted
+    def rows_again(grams, rows, columns, vectors):
+        nonlocal reads
+        reads += 1.0 if rows is None else len(rows) / n_rows
+        return original_rows(grams, rows, columns, vectors)
 
-    original_combine = compiled.combine
+    original_combine, original_products = compiled.combine, compiled.block_products
+    original_rows = reference.products_of_rows
     with (
         patch.object(compiled, "combine", combine),
-        patch.object(compiled, "block_products", products(compiled.block_products)),
-        patch.object(reference, "block_products", products(reference.block_products)),
+        patch.object(compiled, "block_products", products),
+        patch.object(reference, "products_of_rows", rows_again),
     ):
         function()
     return reads

@@ -6,8 +6,9 @@ import pytest
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.svm import SVC, SVR
 
+from localmkl.backends import compiled
 from localmkl.solvers.convex import SOLVERS, solve_convex
-from localmkl.solvers.objective import EpsilonInsensitive, Hinge, Problem
+from localmkl.solvers.objective import EpsilonInsensitive, Hinge, Problem, certify
 
 LOSSES = {"hinge": Hinge(), "epsilon_insensitive": EpsilonInsensitive(0.1)}
 NORMS = [1, 1.1, 4 / 3, 2, 10, np.inf]
@@ -232,3 +233,19 @@ def test_stopping_early_is_said_and_still_certified():
     assert solution.gap == pytest.approx(
         independent_gap(problem, solution.weights, solution.alpha, solution.intercept), abs=1e-9
     )
+
+
+def test_the_certificate_does_not_trust_the_compiled_products(monkeypatch):
+    problem = make_problem(Hinge(), 1.5, 2, 1.0)
+    true = solve_convex(problem, tol=1e-4)
+    original = compiled.block_products
+
+    def wrong(grams, rows, vectors, **options):
+        return 0.9 * original(grams, rows, vectors, **options)
+
+    monkeypatch.setattr(compiled, "block_products", wrong)
+    found = solve_convex(problem, tol=1e-4, max_iter=3)
+    checked = certify(problem, found.weights, found.alpha)
+    assert found.gap == pytest.approx(checked.gap, rel=1e-9)
+    assert found.primal == pytest.approx(checked.primal, rel=1e-9)
+    assert checked.primal >= true.primal * (1 - 1e-4)

@@ -1,6 +1,6 @@
 """The few hot functions, each written twice with one signature.
 
-`reference` is plain NumPy: obvious, slow, the oracle of the tests and the code that certifies every
+`reference` is plain NumPy: obvious, slow, the oracle of the tests and the auditor of every certified
 answer. `compiled` is numba. Importing numba takes a second, so `load` does it on first use.
 
 Every function reads a Gram stack ``grams`` (M, N, N') through optional row and column indices, so that

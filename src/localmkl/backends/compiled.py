@@ -17,6 +17,7 @@ _FASTMATH = {"reassoc", "contract", "arcp", "nsz"}
 _SHRINK_EVERY = 1000
 _STRETCH = 512  # columns read at a time: the running totals stay in the innermost cache
 _TILE = 32
+_TASKS = 32
 
 
 def combine(grams, rows, weights, memberships, out=None, *, parallel=True):
@@ -36,19 +37,15 @@ def combine(grams, rows, weights, memberships, out=None, *, parallel=True):
     return out
 
 
-def block_products(grams, rows, columns, vectors, *, parallel=True):
+def block_products(grams, rows, vectors, *, parallel=True):
     """Return V_jm = K_m u_j; see `reference.block_products`."""
-    n_rows = grams.shape[1] if rows is None else len(rows)
-    products = np.zeros((vectors.shape[1], grams.shape[0], n_rows))
+    n_kernels, (n, n_vectors) = grams.shape[0], vectors.shape
+    # Each share of a kernel has totals of its own; how many there are must not depend on the threads.
+    n_shares = -(-_TASKS // n_kernels)
+    totals = np.empty((n_shares, n_kernels, n_vectors, n))
     work = _block_products_parallel if parallel else _block_products_serial
-    work(
-        np.asarray(grams),
-        rows,
-        columns,
-        np.ascontiguousarray(vectors.T, dtype=np.float64),
-        products,
-    )
-    return products
+    work(np.asarray(grams), rows, np.ascontiguousarray(vectors.T, dtype=np.float64), totals)
+    return np.ascontiguousarray(totals.sum(axis=0).transpose(1, 0, 2))
 
 
 def block_norms(grams, rows, vectors, *, parallel=True):
@@ -57,7 +54,7 @@ def block_norms(grams, rows, vectors, *, parallel=True):
     chosen = support if rows is None else rows[support]
     chosen = None if rows is None and len(support) == len(vectors) else chosen
     on_support = vectors[support]
-    products = block_products(grams, chosen, chosen, on_support, parallel=parallel)
+    products = block_products(grams, chosen, on_support, parallel=parallel)
     return np.einsum("jmi,ij->jm", products, on_support)
 
 
@@ -106,9 +103,9 @@ def _combine_row(i, grams, rows, kept, weights, memberships, buffers, totals, ro
             g_2 = _columns(grams[m_2, source], rows, start, stop, buffers[2])
             g_3 = _columns(grams[m_3, source], rows, start, stop, buffers[3])
             for j in range(n_clusters):
-                if memberships[j, i] != 0.0:
-                    w_0, w_1 = weights[j, m_0], weights[j, m_1]
-                    w_2, w_3 = weights[j, m_2], weights[j, m_3]
+                w_0, w_1 = weights[j, m_0], weights[j, m_1]
+                w_2, w_3 = weights[j, m_2], weights[j, m_3]
+                if memberships[j, i] != 0.0 and (w_0 != 0.0 or w_1 != 0.0 or w_2 != 0.0 or w_3 != 0.0):
                     total = totals[j]
                     for k in range(size):
                         total[k] += w_0 * g_0[k] + w_1 * g_1[k] + w_2 * g_2[k] + w_3 * g_3[k]
@@ -116,8 +113,8 @@ def _combine_row(i, grams, rows, kept, weights, memberships, buffers, totals, ro
             m = kept[position]
             gram = _columns(grams[m, source], rows, start, stop, buffers[0])
             for j in range(n_clusters):
-                if memberships[j, i] != 0.0:
-                    weight = weights[j, m]
+                weight = weights[j, m]
+                if memberships[j, i] != 0.0 and weight != 0.0:
                     total = totals[j]
                     for k in range(size):
                         total[k] += weight * gram[k]
@@ -158,41 +155,62 @@ def _combine_loop(grams, rows, kept, weights, memberships, out):
 
 
 @numba.njit(nogil=True, cache=True, fastmath=_FASTMATH)
-def _products_row(i, grams, rows, columns, vectors, buffer, products):
-    """Multiply row i of every Gram with all vectors, a stretch of columns and four vectors at a time."""
-    source = i if rows is None else rows[i]
-    n_clusters, n_columns = vectors.shape
-    whole = n_clusters - n_clusters % 4
-    for m in range(grams.shape[0]):
-        for start in range(0, n_columns, _STRETCH):
-            stop = min(start + _STRETCH, n_columns)
-            gram = _columns(grams[m, source], columns, start, stop, buffer)
-            for j in range(0, whole, 4):
-                v_0, v_1 = vectors[j, start:stop], vectors[j + 1, start:stop]
-                v_2, v_3 = vectors[j + 2, start:stop], vectors[j + 3, start:stop]
-                t_0, t_1, t_2, t_3 = 0.0, 0.0, 0.0, 0.0
-                for k in range(stop - start):
-                    value = gram[k]
-                    t_0 += value * v_0[k]
-                    t_1 += value * v_1[k]
-                    t_2 += value * v_2[k]
-                    t_3 += value * v_3[k]
-                products[j, m, i] += t_0
-                products[j + 1, m, i] += t_1
-                products[j + 2, m, i] += t_2
-                products[j + 3, m, i] += t_3
-            for j in range(whole, n_clusters):
-                vector = vectors[j, start:stop]
-                total = 0.0
-                for k in range(stop - start):
-                    total += gram[k] * vector[k]
-                products[j, m, i] += total
+def _products_tile(g_0, g_1, g_2, g_3, vectors, i, start, stop, totals):
+    """Add what a stretch of columns left of the diagonal and its mirror image give, for four rows from i on."""
+    for j in range(vectors.shape[0]):
+        left, below = vectors[j, start:stop], totals[j, start:stop]
+        v_0, v_1, v_2, v_3 = vectors[j, i], vectors[j, i + 1], vectors[j, i + 2], vectors[j, i + 3]
+        t_0, t_1, t_2, t_3 = 0.0, 0.0, 0.0, 0.0
+        for k in range(stop - start):
+            t_0 += g_0[k] * left[k]
+            t_1 += g_1[k] * left[k]
+            t_2 += g_2[k] * left[k]
+            t_3 += g_3[k] * left[k]
+            below[k] += g_0[k] * v_0 + g_1[k] * v_1 + g_2[k] * v_2 + g_3[k] * v_3
+        totals[j, i] += t_0
+        totals[j, i + 1] += t_1
+        totals[j, i + 2] += t_2
+        totals[j, i + 3] += t_3
 
 
-def _block_products_loop(grams, rows, columns, vectors, products):
-    for i in numba.prange(products.shape[2]):
-        buffer = np.empty(_STRETCH)
-        _products_row(np.int64(i), grams, rows, columns, vectors, buffer, products)
+@numba.njit(nogil=True, cache=True, fastmath=_FASTMATH)
+def _products_rows(i, gram, rows, vectors, buffers, totals):
+    """Add the part of one Gram's rows i to i + 3 up to their diagonal block, and its mirror image."""
+    n = vectors.shape[1]
+    if i + 4 <= n:
+        for start in range(0, i, _STRETCH):
+            stop = min(start + _STRETCH, i)
+            g_0 = _columns(gram[_source(rows, i)], rows, start, stop, buffers[0])
+            g_1 = _columns(gram[_source(rows, i + 1)], rows, start, stop, buffers[1])
+            g_2 = _columns(gram[_source(rows, i + 2)], rows, start, stop, buffers[2])
+            g_3 = _columns(gram[_source(rows, i + 3)], rows, start, stop, buffers[3])
+            _products_tile(g_0, g_1, g_2, g_3, vectors, i, start, stop, totals)
+        first = i
+    else:
+        first = 0  # the last rows are too few for a tile
+    for row in range(i, min(i + 4, n)):
+        for column in range(first, row + 1):
+            value = gram[_source(rows, row), _source(rows, column)]
+            for j in range(vectors.shape[0]):
+                totals[j, row] += value * vectors[j, column]
+                if column != row:
+                    totals[j, column] += value * vectors[j, row]
+
+
+@numba.njit(nogil=True, cache=True)
+def _source(rows, i):
+    return i if rows is None else rows[i]
+
+
+def _block_products_loop(grams, rows, vectors, totals):
+    n_shares, n_kernels = totals.shape[:2]
+    for task in numba.prange(n_shares * n_kernels):
+        m, share = np.int64(task) // n_shares, np.int64(task) % n_shares
+        buffers = np.empty((4, _STRETCH))
+        own = totals[share, m]
+        own[:] = 0.0
+        for i in range(4 * share, vectors.shape[1], 4 * n_shares):
+            _products_rows(i, grams[m], rows, vectors, buffers, own)
 
 
 def _compile(loop, parallel):

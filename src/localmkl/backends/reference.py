@@ -42,19 +42,24 @@ def combine(grams, rows, weights, memberships, out=None):
     return out
 
 
-def block_products(grams, rows, columns, vectors):
-    """Return ``V[j, m] = grams[m][rows][:, columns] @ vectors[:, j]``.
+def block_products(grams, rows, vectors):
+    """Return ``V[j, m] = K_m @ vectors[:, j]``, with K_m the symmetric ``grams[m][rows][:, rows]``.
 
     Parameters
     ----------
-    grams : ndarray of shape (M, N, N')
-    rows, columns : ndarray of indices or None
-    vectors : ndarray of shape (n_columns, l)
+    grams : ndarray of shape (M, N, N)
+    rows : ndarray of indices or None
+    vectors : ndarray of shape (n, l)
 
     Returns
     -------
-    ndarray of shape (l, M, n_rows)
+    ndarray of shape (l, M, n)
     """
+    return products_of_rows(grams, rows, rows, vectors)
+
+
+def products_of_rows(grams, rows, columns, vectors):
+    """Return ``V[j, m] = grams[m][rows][:, columns] @ vectors[:, j]``, (l, M, n_rows)."""
     n_rows = grams.shape[1] if rows is None else len(rows)
     products = np.empty((vectors.shape[1], grams.shape[0], n_rows))
     transposed = np.ascontiguousarray(vectors.T)
@@ -70,7 +75,7 @@ def block_norms(grams, rows, vectors):
     support = np.flatnonzero(np.any(vectors != 0.0, axis=1))
     chosen = support if rows is None else rows[support]
     chosen = None if rows is None and len(support) == len(vectors) else chosen
-    products = block_products(grams, chosen, chosen, vectors[support])
+    products = block_products(grams, chosen, vectors[support])
     return np.einsum("jmi,ij->jm", products, vectors[support])
 
 

@@ -20,10 +20,10 @@ from localmkl.backends import load, one_blas_thread
 from localmkl.solvers.model import minimise_linear_model, minimise_model
 from localmkl.solvers.objective import (
     Solution,
+    audited_products,
     closed_form_weights,
     full_dual,
     judge,
-    products_of,
     relative_gap,
     uniform_weights,
 )
@@ -34,8 +34,9 @@ SOLVERS = ("newton", "alternating")
 SVM_SHARE = 0.1
 """The SVM's relative gap aimed at, as a share of `tol`."""
 GAP_SHARE = 0.02
-"""... and before `tol` is near, as a share of the last gap."""
-FIRST_TARGET = 0.02
+"""... and before `tol` is near, as a share of the last gap, smaller still once the next may be its square."""
+SPEED = 3.0
+FIRST_TARGET = 0.01
 FLATTENED = 0.3
 """A line search ends when the slope has shrunk to this share of its start."""
 MAX_TRIALS = 12
@@ -45,8 +46,8 @@ SHARPEST_TARGET = 1e-15
 PATIENCE = 20
 LARGE = 2**28
 """Bytes of a spare kernel matrix that are not kept between two steps."""
-GATHER_BELOW = 0.3
-"""Share of support vectors below which their columns are gathered instead of read with all others."""
+FEW = 0.5
+"""Share of support vectors below which reading their part alone is much cheaper than a certificate."""
 
 
 def solve_convex(
@@ -100,7 +101,7 @@ def solve_convex(
     reader = _Reader(problem, backend, parallel)
     step = _NewtonStep(reader) if solver == "newton" else _ClosedFormStep(reader)
     history: dict[str, list] = {"primal": [], "dual": [], "gap": [], "svm_gap": []}
-    accuracy = _Accuracy(tol, 0.9 if problem.frozen else SVM_SHARE)
+    accuracy = _Accuracy(0.9 * tol, 0.9 * tol) if problem.frozen else _Accuracy(SVM_SHARE * tol, FIRST_TARGET)
     with one_blas_thread():
         kernel = reader.combine(weights) if kernel is None else kernel
         for iteration in range(1, max_iter + 1):
@@ -125,15 +126,15 @@ def solve_convex(
 class _Accuracy:
     """How precisely the SVM is solved: roughly while the weights are far off, then as the gap asks."""
 
-    def __init__(self, tol, share):
-        self.sharpest = share * tol
-        self.target = max(self.sharpest, FIRST_TARGET)
+    def __init__(self, sharpest, first):
+        self.sharpest = sharpest
+        self.target = max(sharpest, first)
         self.last_gap = np.inf
 
     def follow(self, gap):
         """Take note of the gap after a step."""
         self.last_gap = gap
-        self.target = min(self.target, max(self.sharpest, GAP_SHARE * gap))
+        self.target = min(self.target, max(self.sharpest, GAP_SHARE * gap * min(1.0, SPEED * gap)))
 
     @property
     def exhausted(self):
@@ -143,11 +144,12 @@ class _Accuracy:
 
 def _settle(svm, kernel, weights, reader, accuracy, tol):
     """Solve the SVM at these weights until it is not what holds the gap up; return what was seen there."""
-    # Near the end the certificate is taken at once: its products serve for the step too, should it fail.
+    # The certificate serves for the step too, should it fail; far from the end a look may be cheaper.
     ending = reader.problem.frozen or 10.0 * accuracy.last_gap**2 < tol
     while True:
         svm.solve(kernel, accuracy.target)
-        look = reader.certified_look(svm, weights) if ending else reader.look(svm)
+        few = np.count_nonzero(svm.alpha) < FEW * len(svm.alpha)
+        look = reader.look(svm) if few and not ending else reader.certified_look(svm, weights)
         if look.gap <= tol and look.solution is None:
             look = reader.certified_look(svm, weights)
         svm_part = relative_gap(svm.primal, svm.dual)
@@ -201,21 +203,18 @@ class _Reader:
         )
 
     def look(self, svm):
-        """Read the support vectors' rows once: block norms, and images on the free variables."""
+        """Read the support vectors' part once: block norms, and images on the free variables."""
         problem = self.problem
         support = np.flatnonzero(svm.alpha)
-        parts = problem.memberships * svm.alpha[:, None]
+        parts = problem.memberships[support] * svm.alpha[support, None]
         rows = support if problem.rows is None else problem.rows[support]
-        columns = problem.rows
-        if len(support) < GATHER_BELOW * len(parts):  # few columns matter: gathering them pays
-            parts, columns = parts[support], rows
-        products = self.backend.block_products(problem.grams, rows, columns, parts, **self.options)
+        products = self.backend.block_products(problem.grams, rows, parts, **self.options)
         products *= problem.factors[:, None]
         return self._look(svm, products, support, None)
 
     def certified_look(self, svm, weights):
-        """Read all rows in plain NumPy: the certificate, and all that `look` gives."""
-        products = products_of(self.problem, svm.alpha)
+        """Read everything: the certificate, and all that `look` gives."""
+        products = audited_products(self.problem, svm.alpha, self.backend, **self.options)
         solution = judge(self.problem, weights, svm.alpha.copy(), products)
         return self._look(svm, products, np.arange(self.problem.n_samples), solution)
 
@@ -295,6 +294,8 @@ class _NewtonStep:
         goal[alive] = minimise_model(
             -0.5 * look.norms[alive], curvature[np.ix_(keep, keep)], weights[alive], p
         )
+        # To first order the dual variables follow the weights: a start for the SVM at the goal.
+        svm.shift(-factor.other_half_solve(images @ (goal - weights).ravel()))
         return goal
 
     def _search(self, kernel, svm, slope, target):

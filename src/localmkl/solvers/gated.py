@@ -248,7 +248,7 @@ def _gated_products(block_products, problem, gating, alpha, samples=None, **opti
     for m in range(parts.shape[1]):
         # Kernel m meets its own vector only, so the stack is handed over one kernel at a time.
         gram, vector = problem.grams[m : m + 1], parts[:, m : m + 1]
-        products[:, m] = block_products(gram, rows, rows, vector, **options)[0, 0]
+        products[:, m] = block_products(gram, rows, vector, **options)[0, 0]
     return products * problem.factors
 
 

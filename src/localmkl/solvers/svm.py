@@ -15,7 +15,8 @@ from scipy.linalg.lapack import dpotrf, dpotrs, dtrtrs
 from localmkl.backends import load
 
 START_TOLERANCE = 1e-1
-SHARPEN = 0.25
+SHARPEN = 0.1, 0.6
+"""Least and most of the tolerance that is kept when it is tightened."""
 BLUR = 1e-6
 """Tolerance below which the gradient is computed afresh in every round."""
 NOISE = 1e-16
@@ -25,10 +26,13 @@ STEPS_PER_SAMPLE = 20
 MAX_ROUNDS = 200
 DIRECT_STEPS = 20
 """Steps of one direct solve, each but the last ended by a variable at a bound."""
-DIRECT_PRICE = 100.0
+DIRECT_PRICE = 50.0
 """Operations of a factorisation in the time of one entry's update in a small step."""
 CHEAP_FACTOR = 256
 """Most free variables for which a new factor at every such step is worth its time; above, two steps."""
+FEW = 0.25
+"""Share of free variables below which their rows of the kernel are copied to multiply them alone."""
+BISECTIONS = 40
 JITTER = 1e-13
 
 
@@ -106,7 +110,9 @@ class InnerSVM:
             if stalled > 2 and self.tolerance <= noise:
                 break
             if violation <= self.tolerance or stalled:
-                self.tolerance = max(SHARPEN * self.tolerance, noise, np.finfo(float).tiny)
+                # The gap falls about as the tolerance does: ask for what is missing, not for much more.
+                missing = np.clip(target * self.primal / max(self.gap, noise), *SHARPEN)
+                self.tolerance = max(missing * self.tolerance, noise, np.finfo(float).tiny)
             if self.tolerance < BLUR:  # many small steps have blurred the gradient
                 gradient = K @ self.alpha - self.y
         self.alpha = best_alpha
@@ -146,6 +152,21 @@ class InnerSVM:
         """Free the memory of the factor."""
         self._factor = None
 
+    def shift(self, change):
+        """Move the free variables by a change that sums to zero, as far as their bounds allow."""
+        free = self.free
+        lower, upper, total = self.lower[free], self.upper[free], self.alpha[free].sum()
+        aim = self.alpha[free] + change
+        # What the bounds cut off is spread evenly: find the common shift that restores the sum.
+        low, high = -np.abs(change).max(), np.abs(change).max()
+        for _ in range(BISECTIONS):
+            middle = 0.5 * (low + high)
+            low, high = (middle, high) if np.clip(aim - middle, lower, upper).sum() > total else (low, middle)
+        moved = np.clip(aim - high, lower, upper)
+        inside = int(np.argmax(np.minimum(moved - lower, upper - moved)))
+        moved[inside] = np.clip(moved[inside] + total - moved.sum(), lower[inside], upper[inside])
+        self.alpha[free] = moved
+
     def _solve_free(self, K, gradient):
         """Minimise over the free variables with the others fixed, as far as the bounds allow.
 
@@ -167,13 +188,20 @@ class InnerSVM:
             moved = self.alpha[free] + length * direction
             if blocking is not None:
                 moved[blocking] = wall
-            change = np.zeros(len(self.y))
-            change[free] = moved - self.alpha[free]
-            gradient += K @ change
+            self._move(K, free, moved - self.alpha[free], gradient)
             self.alpha[free] = moved
             if blocking is None and refined:
                 return
             refined = blocking is None
+
+    def _move(self, K, free, change, gradient):
+        """Follow a change of the free variables in the gradient."""
+        if len(free) < FEW * len(self.y):
+            gradient += change @ K[free]
+        else:
+            whole = np.zeros(len(self.y))
+            whole[free] = change
+            gradient += K @ whole
 
     def _room(self, free, direction):
         """Return how far (at most 1) a direction stays between bounds and kinks, and what stops it."""
@@ -203,6 +231,10 @@ class Factor:
     def half_solve(self, right):
         """Return U'^-1 right: its columns have the inner products right' A^-1 right."""
         return dtrtrs(self.upper, right, lower=False, trans=1)[0]
+
+    def other_half_solve(self, right):
+        """Return U^-1 right."""
+        return dtrtrs(self.upper, right, lower=False)[0]
 
 
 def factorise(make):
