@@ -5,12 +5,12 @@ import pkgutil
 from importlib import import_module
 
 import benchmarks
-from benchmarks import harness
+from benchmarks import figures, harness
 
 NAMES = sorted(
     m.name
     for m in pkgutil.iter_modules(benchmarks.__path__)
-    if m.name not in ("harness", "references", "__main__")
+    if m.name not in ("harness", "references", "figures", "__main__")
 )
 
 
@@ -27,6 +27,8 @@ def main():
         harness.show(name, rows)
         if not arguments.smoke:
             print(f"written: {harness.write(name, rows, arguments.out)}")
+            if name == "solver":
+                print(f"written: {figures.from_results(arguments.out)}")
 
 
 if __name__ == "__main__":

@@ -34,3 +34,13 @@ def test_the_published_algorithm_reaches_the_same_optimum():
     assert algorithm_1(problem, 1e-4).primal == pytest.approx(
         solve_convex(problem, tol=1e-6).primal, rel=2e-4
     )
+
+
+def test_the_figure_is_drawn_from_the_rows(tmp_path):
+    pytest.importorskip("matplotlib", reason="the figure needs matplotlib")
+    from benchmarks.figures import roofline
+
+    row = {"n": 2000, "p": 1.333, "l": 3}
+    row |= {"reads 0.001": 2.0, "time 0.001": 6.0, "reads 1e-06": 3.0, "time 1e-06": 9.0}
+    text = roofline([row], tmp_path / "roofline.svg").read_text()
+    assert text.startswith("<?xml")

@@ -64,3 +64,25 @@ def test_a_start_is_made_feasible():
 def test_a_singular_matrix_is_factorise_with_a_little_jitter():
     factor = factorise(lambda: np.ones((4, 4), order="F"))
     np.testing.assert_allclose(np.ones((4, 4)) @ factor.solve(np.ones(4)), np.ones(4), atol=1e-6)
+
+
+@pytest.mark.parametrize("loss", [Hinge(), EpsilonInsensitive(0.1)], ids=["hinge", "epsilon"])
+@pytest.mark.parametrize("size", [0.01, 1.0, 100.0])
+def test_a_shift_keeps_bounds_and_sum_and_moves_towards_its_aim(loss, size):
+    rng = np.random.default_rng(0)
+    n = 40
+    y = np.where(np.arange(n) % 2 == 0, 1.0, -1.0)
+    lower, upper = loss.box(y, np.full(n, 2.0))
+    svm = InnerSVM(y, np.full(n, 2.0), loss, rng.uniform(lower, upper))
+    svm.alpha[:6] = upper[:6]  # at a bound: no part of the shift
+    svm.alpha[6] += -svm.alpha.sum() * 0.1
+    svm.alpha = np.clip(svm.alpha, lower, upper)
+    before, free = svm.alpha.copy(), svm.free
+    change = rng.normal(size=len(free)) * size
+    change -= change.mean()
+    svm.shift(change)
+    fixed = np.setdiff1d(np.arange(n), free)
+    np.testing.assert_array_equal(svm.alpha[fixed], before[fixed])
+    assert np.all((svm.alpha >= lower) & (svm.alpha <= upper))
+    assert svm.alpha.sum() == pytest.approx(before.sum(), abs=1e-12)
+    assert (svm.alpha - before)[free] @ change > 0.0

@@ -156,7 +156,7 @@ def _combine_loop(grams, rows, kept, weights, memberships, out):
 
 @numba.njit(nogil=True, cache=True, fastmath=_FASTMATH)
 def _products_tile(g_0, g_1, g_2, g_3, vectors, i, start, stop, totals):
-    """Add what a stretch of columns left of the diagonal and its mirror image give, for four rows from i on."""
+    """Add what a stretch of columns left of the diagonal and its mirror image give, for four rows."""
     for j in range(vectors.shape[0]):
         left, below = vectors[j, start:stop], totals[j, start:stop]
         v_0, v_1, v_2, v_3 = vectors[j, i], vectors[j, i + 1], vectors[j, i + 2], vectors[j, i + 3]
