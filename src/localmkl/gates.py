@@ -69,7 +69,10 @@ class KernelKMeansGate(BaseEstimator):
             max_iter=self.max_iter,
             random_state=self.random_state,
         )
-        distances = self.distances(gram)
+        return self.sharpen(self.distances(gram), sample_weight)
+
+    def sharpen(self, distances, sample_weight=None):
+        """Learn tau from the distances (n, n_clusters) of the partitioned rows to their clusters."""
         self.labels_ = distances.argmin(axis=1)
         if self.evenness is None:
             self.tau_ = np.inf
@@ -84,7 +87,10 @@ class KernelKMeansGate(BaseEstimator):
 
     def memberships(self, cross_gram):
         """Return memberships of rows given by their Gram with the training rows."""
-        distances = self.distances(cross_gram)
+        return self.memberships_at(self.distances(cross_gram))
+
+    def memberships_at(self, distances):
+        """Return memberships of rows given by their distances to the clusters."""
         if self.evenness is None:
             return np.eye(self.n_clusters)[distances.argmin(axis=1)]
         return memberships(distances, self.tau_)

@@ -2,6 +2,7 @@
 
 import warnings
 from abc import ABC, abstractmethod
+from dataclasses import dataclass
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -21,6 +22,7 @@ from sklearn.utils.validation import (
 )
 
 from localmkl._checks import check_integer, check_number, check_option
+from localmkl.estimators._memory import Memory
 from localmkl.kernels import CrossGrams, GramStack, compute_stack, default_kernels, fit_kernels
 from localmkl.kernels.stack import (
     NORMALIZATIONS,
@@ -30,34 +32,56 @@ from localmkl.kernels.stack import (
     learn_factors,
     take_rows,
 )
-from localmkl.solvers.objective import EpsilonInsensitive, Hinge
+from localmkl.solvers.objective import EpsilonInsensitive, Hinge, Problem
 
 PRECOMPUTED = "precomputed"
+COSINE = "cosine"
 BLOCK_ENTRIES = 2**22
 """Entries of one cross-Gram that prediction holds at a time."""
+
+
+@dataclass(frozen=True)
+class Posed:
+    """What is left to optimise: one problem for each class, and the memberships or the gate's Gram."""
+
+    gate: np.ndarray
+    problems: list[Problem]
+    parallel: bool
 
 
 class BaseMKL(BaseEstimator, ABC):
     """Check, compute the stack, gate, solve each class, store.
 
-    Subclasses say how to fit the gate (`_fit_gate`), how to solve one problem (`_solve`), what to
+    Subclasses say how to fit the gate (`_fit_gate`), how to solve (`_solve_classes`), what to
     keep of the solutions (`_store`) and how a block of new rows is weighed (`_contributions_block`).
     """
 
     @abstractmethod
     def _check_parameters(self): ...
 
+    _memory: Memory | None = None
+    """What a search shares between fits; it takes it away when it is done."""
+
     @abstractmethod
-    def _fit_gate(self, X, stack, sample_weight, unlabeled):
+    def _fit_gate(self, X, stack, sample_weight, unlabeled, memory):
         """Learn the gate; return what `_solve` needs of it."""
 
     @abstractmethod
-    def _start(self, stack, gate):
-        """Return what several classes share at the start, or None."""
+    def _problem(self, stack, gate, target, cost):
+        """Return one binary or regression problem."""
 
     @abstractmethod
-    def _solve(self, stack, gate, y, C, parallel, start):
-        """Return the solution of one binary or regression problem."""
+    def _solve_classes(self, posed):
+        """Return the solution of every problem, from nothing."""
+
+    @staticmethod
+    def _solve_near(models, posed, neighbours):
+        """Return the solutions of models that share a gate, each from the pairs of its neighbour.
+
+        A pair is (solution, problem), one for each class. Methods that are not convex start from nothing: a
+        neighbour would lead them to another optimum.
+        """
+        return [model._solve_classes(own) for model, own in zip(models, posed, strict=True)]
 
     @abstractmethod
     def _store(self, solutions, gate):
@@ -72,6 +96,12 @@ class BaseMKL(BaseEstimator, ABC):
         """Return targets and costs, one row per problem."""
 
     def _fit(self, X, y, sample_weight, unlabeled=None):
+        posed = self._pose(X, y, sample_weight, unlabeled)
+        return self._answer(posed, self._solve_classes(posed))
+
+    def _pose(self, X, y, sample_weight=None, unlabeled=None):
+        """Check, compute the stack, gate: everything before the optimisation."""
+        memory = Memory() if self._memory is None else self._memory
         self._check_parameters()
         X = self._check_rows(X, reset=True)
         y = self._check_y(y)
@@ -83,18 +113,24 @@ class BaseMKL(BaseEstimator, ABC):
                 sample_weight, np.empty((len(y), 1)), dtype=np.float64, ensure_non_negative=True
             )
         targets, costs = self._targets(y, weights)
-        stack = self._fit_stack(X, weights)
-        gate = self._fit_gate(X, stack, weights, unlabeled)
-        start = self._start(stack, gate) if len(targets) > 1 else None
-        n_jobs = self.n_jobs if len(targets) > 1 else None
-        serial = n_jobs in (None, 1)
-        solutions = Parallel(n_jobs=n_jobs, require=None if serial else "sharedmem")(
-            delayed(self._solve)(stack, gate, target, cost, serial, start)
-            for target, cost in zip(targets, costs, strict=True)
-        )
+        stack = self._fit_stack(X, weights, memory)
+        gate = self._fit_gate(X, stack, weights, unlabeled, memory)
+        pairs = zip(targets, costs, strict=True)
+        return Posed(gate, [self._problem(stack, gate, *pair) for pair in pairs], memory.parallel)
+
+    def _answer(self, posed, solutions):
+        """Store the solutions; return the fitted model."""
         self._store_common(solutions)
-        self._store(solutions, gate)
+        self._store(solutions, posed.gate)
         return self
+
+    def _over_classes(self, solve, posed):
+        """Return ``solve(problem, parallel)`` of every class, in threads if the user asked for them."""
+        n_jobs = self.n_jobs if len(posed.problems) > 1 else None
+        serial = n_jobs in (None, 1)
+        return Parallel(n_jobs=n_jobs, require=None if serial else "sharedmem")(
+            delayed(solve)(problem, serial and posed.parallel) for problem in posed.problems
+        )
 
     def _check_common(self):
         check_number("C", self.C, low=0.0, low_open=True, finite=True)
@@ -164,29 +200,44 @@ class BaseMKL(BaseEstimator, ABC):
     def _precomputed(self):
         return isinstance(self.kernels, str) and self.kernels == PRECOMPUTED
 
-    def _fit_stack(self, X, sample_weight):
+    def _fit_stack(self, X, sample_weight, memory):
         """Set kernels_, factors_ and what prediction compares new rows with; return the stack."""
-        if self._precomputed:
-            self.kernels_, stack = None, X
-        else:
-            kernels = default_kernels() if self.kernels is None else self.kernels
-            self.kernels_ = fit_kernels(kernels, X, sample_weight)
-            stack = compute_stack(self.kernels_, X)
+        stack, self.kernels_, self.cosine_scales_, self.factors_ = memory.recall(
+            "stack", lambda: self._prepare_stack(X, sample_weight, memory)
+        )
+        if not self._precomputed:
             self.rows_ = X
-        self.cosine_scales_ = None
-        if self.normalize == "cosine":
-            self.cosine_scales_ = cosine_scales(stack.diagonals())
-            stack = cosine_stack(stack, in_place=not self._precomputed)
-        self.factors_ = learn_factors(self.normalize, stack, sample_weight)
         return stack
 
-    def _grams(self, X):
-        """Return the normalised Grams between the rows of `X` and the reference rows."""
-        source = X if self._precomputed else CrossGrams(self.kernels_, X, self.rows_)
-        if self.cosine_scales_ is None:
-            return NormalizedGrams(source, self.factors_)
+    def _prepare_stack(self, X, sample_weight, memory):
+        if memory.stack is not None:
+            stack, fitted, scales = memory.training_stack(), memory.kernels, memory.cosine_scales
+            return stack, fitted, scales, learn_factors(self.normalize, stack, sample_weight)
+        stack, fitted, scales = X, None, None
+        if not self._precomputed:
+            fitted = fit_kernels(self._kernel_list, X, sample_weight)
+            stack = compute_stack(fitted, X)
+        if self.normalize == COSINE:
+            scales = cosine_scales(stack.diagonals())
+            stack = cosine_stack(stack, in_place=not self._precomputed)
+        return stack, fitted, scales, learn_factors(self.normalize, stack, sample_weight)
+
+    @property
+    def _kernel_list(self):
+        return default_kernels() if self.kernels is None else self.kernels
+
+    def _compare(self, X):
+        """Return `X` checked, and its normalised Grams with the reference rows."""
+        known, notes = (None, None) if self._memory is None else self._memory.cross_stack(X)
+        X = self._check_rows(X, reset=False)
+        if self._precomputed:
+            source = X if known is None else known
+        else:
+            source = CrossGrams(self.kernels_, X, self.rows_, known)
+        if self.cosine_scales_ is None or known is not None:
+            return X, NormalizedGrams(source, self.factors_, notes=notes)
         scales = cosine_scales(source.diagonals())
-        return NormalizedGrams(source, self.factors_, scales, self.cosine_scales_)
+        return X, NormalizedGrams(source, self.factors_, scales, self.cosine_scales_)
 
     def _store_common(self, solutions):
         self.dual_coef_ = self._stacked([solution.alpha for solution in solutions])
@@ -206,7 +257,7 @@ class BaseMKL(BaseEstimator, ABC):
             f"{type(self).__name__} stopped after {self.n_iter_} updates (max_iter={self.max_iter}) at a "
             f"relative duality gap of {worst:.2e}, above tol={self.tol:.2e}; raise `max_iter` or `tol`.",
             ConvergenceWarning,
-            stacklevel=5,
+            stacklevel=6,
         )
 
     def _stacked(self, values):
@@ -237,25 +288,29 @@ class BaseMKL(BaseEstimator, ABC):
             classes, (n_samples, n_classes, n_clusters, n_kernels).
         """
         check_is_fitted(self)
-        parts = np.concatenate([part for _, part in self._blocks(X)])
+        parts = np.concatenate(list(self._blocks(X)))
         return parts[:, 0] if parts.shape[1] == 1 else parts
 
     def _decide(self, X):
         """Return the decisions, (n_samples,) or (n_samples, n_problems)."""
         check_is_fitted(self)
-        sums = np.concatenate([part.sum(axis=(-2, -1)) for _, part in self._blocks(X)])
+        sums = None if self._memory is None else self._memory.foreseen(self, X)
+        if sums is None:
+            sums = np.concatenate([part.sum(axis=(-2, -1)) for part in self._blocks(X)])
         return (sums[:, 0] if sums.shape[1] == 1 else sums) + self.intercept_
 
+    def _foresee(self, models, X):
+        """Keep the decisions of models with the same gate as this one, if reading Grams for all at once pays."""
+
     def _blocks(self, X):
-        X = self._check_rows(X, reset=False)
-        grams = self._grams(X)
+        X, grams = self._compare(X)
         for rows in row_blocks(*grams.shape):
-            yield rows, self._contributions_block(take_rows(X, rows), grams, rows)
+            yield self._contributions_block(take_rows(X, rows), grams, rows)
 
     def kernel_diagonals(self, X):
         """Return ``k_m(x, x)`` of the normalised kernels, (n_kernels, n_samples)."""
         check_is_fitted(self)
-        return self._grams(self._check_rows(X, reset=False)).diagonals()
+        return self._compare(X)[1].diagonals()
 
     def __getstate__(self):
         """Return the state with a data frame of reference rows taken apart, for files without code."""

@@ -4,6 +4,8 @@ A gate learns from the training rows (`fit` returns their memberships) and says 
 who belongs where (`memberships`). It sees the raw rows and the normalised Grams, and reads what it needs.
 """
 
+from copy import copy
+
 import numpy as np
 from sklearn.base import clone
 
@@ -81,17 +83,12 @@ class KMeansGate:
         """Average evenness over the partitioned rows."""
         return float(self.clustering.evenness_)
 
-    def fit(self, gram, n_train, sample_weight):
-        """Learn the partition from k0 on the training rows, followed by unlabelled ones."""
-        weights = sample_weight
-        if weights is not None:
-            weights = np.concatenate([weights, np.ones(len(gram) - n_train)])
-        self.clustering.fit(gram, weights)
-        return self.clustering.memberships(gram[:n_train])
-
     def memberships(self, X, grams, rows):
         """Return memberships of a block of new rows."""
-        return self.clustering.memberships(self.kernel.cross_gram(X, grams, rows))
+        distances = grams.note(
+            rows, lambda: self.clustering.distances(self.kernel.cross_gram(X, grams, rows))
+        )
+        return self.clustering.memberships_at(distances)
 
 
 class ModelGate:
@@ -152,38 +149,55 @@ class MatrixGate:
         return self.of_rows(X)
 
 
-def fit_gate(estimator, X, stack, sample_weight, unlabeled):
+def fit_gate(estimator, X, stack, sample_weight, unlabeled, memory):
     """Return the fitted gate of an estimator and the memberships of its training rows.
 
     `unlabeled` is None or the Grams of the training rows followed by the unlabelled ones.
     """
     gate, hard, n_train = estimator.gate, estimator._hard, stack.shape[0]
     if isinstance(gate, str):
-        kernel = GateKernel(estimator.gate_kernel, stack.n_kernels, estimator._precomputed)
-        clustering = KernelKMeansGate(
-            estimator.n_clusters,
-            None if hard else estimator.evenness,
-            n_init=estimator.n_init,
-            random_state=estimator.random_state,
+        weights = sample_weight
+        if weights is not None and unlabeled is not None:
+            weights = np.concatenate([weights, np.ones(unlabeled.shape[0] - n_train)])
+        kernel, partition, distances = memory.recall(
+            "partition", lambda: _partition(estimator, X, stack, sample_weight, weights, unlabeled)
         )
-        fitted = KMeansGate(clustering, kernel.fit(X, sample_weight))
-        if unlabeled is None:
-            gram = kernel.training_gram(X, stack, estimator.factors_)
-        else:
-            scales = estimator.cosine_scales_
-            joint = NormalizedGrams(unlabeled, estimator.factors_, scales, scales)
-            gram = kernel.cross_gram(None if estimator._precomputed else estimator.rows_, joint)
-        return fitted, fitted.fit(gram, n_train, sample_weight)
+        evenness = None if hard else estimator.evenness
+        clustering = memory.recall(
+            ("gate", evenness),
+            lambda: copy(partition).set_params(evenness=evenness).sharpen(distances, weights),
+        )
+        return KMeansGate(clustering, kernel), clustering.memberships_at(distances[:n_train])
     if hasattr(gate, "predict_proba") or callable(gate):
         if estimator._precomputed:
             raise ValueError(
                 "With precomputed kernels `gate` must be 'kmeans' or a fixed membership matrix: "
                 "there are no rows to give to a model or a function."
             )
-        model = ModelGate(gate, hard)
-        return model, model.fit(estimator.rows_)[:n_train]
-    matrix = MatrixGate(gate, hard)
-    return matrix, matrix.fit(X if estimator._precomputed else stack, n_train)
+        return memory.recall("gate", lambda: _fitted(ModelGate(gate, hard), n_train, estimator.rows_))
+    rows = X if estimator._precomputed else stack
+    return _fitted(MatrixGate(gate, hard), n_train, rows, n_train)
+
+
+def _fitted(gate, n_train, *rows):
+    """Return a gate and the memberships of the training rows, which stand first."""
+    memberships = gate.fit(*rows)
+    return gate, memberships[:n_train]
+
+
+def _partition(estimator, X, stack, sample_weight, weights, unlabeled):
+    """Return the gate kernel, its hard partition, and the distances of the partitioned rows."""
+    kernel = GateKernel(estimator.gate_kernel, stack.n_kernels, estimator._precomputed).fit(X, sample_weight)
+    if unlabeled is None:
+        gram = kernel.training_gram(X, stack, estimator.factors_)
+    else:
+        scales = estimator.cosine_scales_
+        joint = NormalizedGrams(unlabeled, estimator.factors_, scales, scales)
+        gram = kernel.cross_gram(None if estimator._precomputed else estimator.rows_, joint)
+    partition = KernelKMeansGate(
+        estimator.n_clusters, None, n_init=estimator.n_init, random_state=estimator.random_state
+    ).fit(gram, weights)
+    return kernel, partition, partition.distances(gram)
 
 
 def _maybe_hard(memberships, hard):

@@ -5,6 +5,8 @@
 They differ in who belongs where (one cluster, hard or soft clusters) and in p.
 """
 
+from itertools import islice
+
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
@@ -15,13 +17,15 @@ from localmkl.estimators._base import (
     ClassifierPart,
     RegressorPart,
     concatenate_rows,
+    row_blocks,
 )
 from localmkl.estimators._document import document
 from localmkl.estimators._gating import OneCluster, fit_gate
 from localmkl.kernels import CrossGrams, GramStack
-from localmkl.kernels.stack import cosine_scales
+from localmkl.kernels.stack import cosine_scales, take_rows
 from localmkl.solvers.convex import SOLVERS, solve_convex
 from localmkl.solvers.objective import Problem, uniform_weights
+from localmkl.solvers.path import moved, solve_together
 
 GATES = ("kmeans",)
 
@@ -42,31 +46,52 @@ class ConvexMKL(BaseMKL):
         check_number("p", self._p, low=1.0)
         check_option("solver", self._solver, SOLVERS)
 
-    def _start(self, stack, gate):
-        """Return the combined kernel from which every class starts."""
-        weights = uniform_weights((gate.shape[1], stack.n_kernels), float(self._p)) * self.factors_
-        return load().combine(stack.grams, stack.rows, weights, gate)
-
-    def _solve(self, stack, gate, y, C, parallel, start):
-        problem = Problem(
+    def _problem(self, stack, gate, target, cost):
+        return Problem(
             grams=stack.grams,
             factors=self.factors_,
             memberships=gate,
-            y=y,
-            C=C,
+            y=target,
+            C=cost,
             loss=self._loss,
             p=float(self._p),
             rows=stack.rows,
         )
-        return solve_convex(
-            problem,
-            solver=self._solver,
-            tol=self.tol,
-            max_iter=self.max_iter,
-            kernel=None if start is None else start.copy(),
-            callback=self._callback(),
-            parallel=parallel,
-        )
+
+    @property
+    def _options(self):
+        return {"solver": self._solver, "tol": self.tol, "max_iter": self.max_iter}
+
+    def _solve_classes(self, posed):
+        start = None
+        if len(posed.problems) > 1:  # all classes start from the same combined kernel
+            first = posed.problems[0]
+            weights = uniform_weights(first.weights_shape, first.p) * first.factors
+            start = load().combine(
+                first.grams, first.rows, weights, first.memberships, parallel=posed.parallel
+            )
+
+        def solve(problem, parallel):
+            return solve_convex(
+                problem,
+                kernel=None if start is None else start.copy(),
+                callback=self._callback(),
+                parallel=parallel,
+                **self._options,
+            )
+
+        return self._over_classes(solve, posed)
+
+    @staticmethod
+    def _solve_near(models, posed, neighbours):
+        problems = [problem for own in posed for problem in own.problems]
+        starts = [
+            moved(*solved, problem)
+            for own, neighbour in zip(posed, neighbours, strict=True)
+            for problem, solved in zip(own.problems, neighbour, strict=True)
+        ]
+        flat = iter(solve_together(problems, starts, parallel=posed[0].parallel, **models[0]._options))
+        return [list(islice(flat, len(own.problems))) for own in posed]
 
     def _store(self, solutions, gate):
         self.kernel_weights_ = self._stacked([solution.weights for solution in solutions])
@@ -87,14 +112,19 @@ class ConvexMKL(BaseMKL):
             Rows sum to one.
         """
         check_is_fitted(self)
-        X = self._check_rows(X, reset=False)
-        grams = self._grams(X)
+        X, grams = self._compare(X)
         return self.gate_.memberships(X, grams, slice(0, grams.shape[0]))
 
     def _contributions_block(self, X, grams, rows):
-        alpha = np.atleast_2d(self.dual_coef_)
-        weights = self.kernel_weights_.reshape(len(alpha), -1, len(self.factors_))
-        columns = self.support_
+        return self._contributions_of([self], X, grams, rows)
+
+    def _contributions_of(self, models, X, grams, rows):
+        """Return the contributions of models that share Grams and gate with this one, class after class."""
+        alpha = np.vstack([model.dual_coef_ for model in models])
+        weights = np.vstack(
+            [np.reshape(m.kernel_weights_, (-1, *m.kernel_weights_.shape[-2:])) for m in models]
+        )
+        columns = np.flatnonzero(alpha.any(axis=0))
         # vectors[i, k, j] = c_j(x_i) alpha_ki on the support vectors
         vectors = alpha.T[columns, :, None] * self.memberships_[columns, None, :]
         n_problems, n_clusters = vectors.shape[1:]
@@ -107,6 +137,15 @@ class ConvexMKL(BaseMKL):
         parts *= weights
         parts *= self.gate_.memberships(X, grams, rows)[:, None, :, None]
         return parts
+
+    def _foresee(self, models, X):
+        """Keep the decisions of models that share Grams and gate with this one: one look at the cross-Grams."""
+        rows_X, grams = self._compare(X)
+        sums = [
+            self._contributions_of(models, take_rows(rows_X, rows), grams, rows).sum(axis=(-2, -1))
+            for rows in row_blocks(*grams.shape)
+        ]
+        self._memory.foresee(models, X, np.concatenate(sums))
 
 
 class GlobalMKL(ConvexMKL):
@@ -131,7 +170,7 @@ class GlobalMKL(ConvexMKL):
         """
         return self._fit(X, y, sample_weight)
 
-    def _fit_gate(self, X, stack, sample_weight, unlabeled):
+    def _fit_gate(self, X, stack, sample_weight, unlabeled, memory):
         self.gate_ = OneCluster()
         return np.ones((stack.shape[0], 1))
 
@@ -171,10 +210,10 @@ class LocalMKL(ConvexMKL):
             if not self._hard and self.n_clusters > 1:
                 check_evenness(self.evenness, self.n_clusters)
 
-    def _fit_gate(self, X, stack, sample_weight, unlabeled):
+    def _fit_gate(self, X, stack, sample_weight, unlabeled, memory):
         if unlabeled is not None:
             unlabeled = self._check_unlabeled(X, unlabeled, stack.shape[0])
-        self.gate_, memberships = fit_gate(self, X, stack, sample_weight, unlabeled)
+        self.gate_, memberships = fit_gate(self, X, stack, sample_weight, unlabeled, memory)
         self.transductive_ = unlabeled is not None
         return memberships
 

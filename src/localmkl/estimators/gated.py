@@ -45,37 +45,39 @@ class GatedMKL(BaseMKL):
         check_option("gate", self.gate, tuple(GATES))
         check_integer("n_init", self.n_init, low=1)
 
-    def _fit_gate(self, X, stack, sample_weight, unlabeled):
+    def _fit_gate(self, X, stack, sample_weight, unlabeled, memory):
         self.gate_kernel_ = GateKernel(self.gate_kernel, stack.n_kernels, self._precomputed)
         self.gate_kernel_.fit(X, sample_weight)
         self._seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
         return self.gate_kernel_.training_gram(X, stack, self.factors_)
 
-    def _start(self, stack, gate):
-        return None
-
-    def _solve(self, stack, gate, y, C, parallel, start):
-        problem = Problem(
+    def _problem(self, stack, gate, target, cost):
+        return Problem(
             grams=stack.grams,
             factors=self.factors_,
-            memberships=np.ones((len(y), 1)),
-            y=y,
-            C=C,
+            memberships=np.ones((len(target), 1)),
+            y=target,
+            C=cost,
             loss=self._loss,
             p=np.inf,
             rows=stack.rows,
         )
-        return solve_gated(
-            problem,
-            gate,
-            gate=self.gate,
-            tol=self.tol,
-            max_iter=self.max_iter,
-            n_init=self.n_init,
-            rng=np.random.default_rng(self._seed),
-            callback=self._callback(),
-            parallel=parallel,
-        )
+
+    def _solve_classes(self, posed):
+        def solve(problem, parallel):
+            return solve_gated(
+                problem,
+                posed.gate,
+                gate=self.gate,
+                tol=self.tol,
+                max_iter=self.max_iter,
+                n_init=self.n_init,
+                rng=np.random.default_rng(self._seed),
+                callback=self._callback(),
+                parallel=parallel,
+            )
+
+        return self._over_classes(solve, posed)
 
     def _store(self, solutions, gate):
         del self._seed
@@ -91,7 +93,7 @@ class GatedMKL(BaseMKL):
             f"objective still fell by more than tol={self.tol:.2e} a step (the gap of its support vector "
             f"machine is {max(solution.gap for solution in missed):.2e}); raise `max_iter` or `tol`.",
             ConvergenceWarning,
-            stacklevel=5,
+            stacklevel=6,
         )
 
     def gating(self, X):
@@ -103,15 +105,14 @@ class GatedMKL(BaseMKL):
             (n_samples, n_classes, n_kernels) with several classes.
         """
         check_is_fitted(self)
-        X = self._check_rows(X, reset=False)
-        grams = self._grams(X)
+        X, grams = self._compare(X)
         eta = self._gating_block(X, grams, slice(0, grams.shape[0]))
         return eta[:, 0] if eta.shape[1] == 1 else eta
 
     def memberships(self, X):
         """Return ones, (n_samples, 1): this method has no clusters; see `gating`."""
         check_is_fitted(self)
-        return np.ones((self._grams(self._check_rows(X, reset=False)).shape[0], 1))
+        return np.ones((self._compare(X)[1].shape[0], 1))
 
     def _gating_block(self, X, grams, rows):
         gram = self.gate_kernel_.cross_gram(X, grams, rows)

@@ -185,11 +185,12 @@ class CrossGrams:
     """The Grams between new rows and training rows, computed block by block when asked for.
 
     It has the part of `GramStack`'s interface that prediction needs. Kernels that share a sweep are computed
-    together at the first request for a block and handed out one by one.
+    together at the first request for a block and handed out one by one. Grams that are known already (as a
+    `GramStack`) are read, not computed.
     """
 
-    def __init__(self, kernels, X, Y):
-        self.kernels, self.X, self.Y = kernels, X, Y
+    def __init__(self, kernels, X, Y, known=None):
+        self.kernels, self.X, self.Y, self.known = kernels, X, Y, known
         self.n_kernels = len(kernels)
         self.shape = (_count(X), _count(Y))
         self._group = {m: members for members in sweeps(kernels) for m in members}
@@ -198,6 +199,8 @@ class CrossGrams:
 
     def block(self, m, rows=slice(None), columns=slice(None)):
         """Return a part of the m-th Gram."""
+        if self.known is not None:
+            return self.known.block(m, rows, columns)
         if not _same_block(self._waiting_for, (rows, columns)):
             self._waiting, self._waiting_for = {}, (rows, columns)
         if m in self._waiting:
@@ -218,6 +221,8 @@ class CrossGrams:
 
     def diagonals(self):
         """Return ``k_m(x, x)`` of the new rows, (n_kernels, n_rows)."""
+        if self.known is not None:
+            return self.known.diagonals()
         return np.stack([kernel.diag(self.X) for kernel in self.kernels])
 
 
@@ -381,12 +386,15 @@ class NormalizedGrams:
     factors : ndarray of shape (n_kernels,)
     row_scales, column_scales : ndarray of shape (n_kernels, n) or None
         The cosine normalisation of rows and columns.
+    notes : dict or None
+        Where results about blocks of rows are kept, for rows that will come again.
     """
 
     source: "GramStack | CrossGrams"
     factors: np.ndarray
     row_scales: np.ndarray | None = None
     column_scales: np.ndarray | None = None
+    notes: dict | None = None
 
     @property
     def shape(self):
@@ -402,6 +410,15 @@ class NormalizedGrams:
         if self.column_scales is not None:
             part *= self.column_scales[m, columns]
         return part
+
+    def note(self, rows, make):
+        """Return what ``make()`` returned, now or before, for a block of rows."""
+        if self.notes is None:
+            return make()
+        key = rows.start, rows.stop
+        if key not in self.notes:
+            self.notes[key] = make()
+        return self.notes[key]
 
     def mean(self, rows=slice(None), columns=slice(None)):
         """Return a part of the uniform combination of all kernels."""

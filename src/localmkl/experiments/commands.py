@@ -1,0 +1,138 @@
+"""One command: run what is missing of an experiment, write and return its summary."""
+
+from functools import partial
+from pathlib import Path
+
+from localmkl._checks import check_integer, check_option
+from localmkl.experiments.catalogue import EXPERIMENTS
+from localmkl.experiments.figures import draw_figure
+from localmkl.experiments.protocol import Source
+from localmkl.experiments.results import read_results
+from localmkl.experiments.runner import result_path, run_experiment
+from localmkl.experiments.sources import load_image_folder
+from localmkl.experiments.summary import to_csv, to_markdown
+
+
+def reproduce(
+    name,
+    folder,
+    *,
+    data=None,
+    images=None,
+    repetitions=None,
+    points=None,
+    methods=None,
+    n_jobs=None,
+    quick=False,
+    run=True,
+    console=None,
+):
+    """Run what is missing of an experiment; write its summary beside the rows.
+
+    Parameters
+    ----------
+    name : str
+        A key of `EXPERIMENTS`.
+    folder : path-like
+        ``folder/<name>/<data>.jsonl`` holds the rows; ``.md``, ``.csv`` and (where there is a figure, and
+        matplotlib) ``.svg`` the summary.
+    data : str, optional
+        Name of one of its data sets; by default the first whose files are there.
+    images : path-like, optional
+        For "images": a folder with one folder of images per class, instead of `data`.
+    repetitions, points, methods, n_jobs
+        As in `run_experiment`.
+    quick : bool, default=False
+        Run the one-minute version on shipped or generated data instead.
+    run : bool, default=True
+        False only summarises the rows that are there.
+    console : rich.console.Console, optional
+        Where progress is shown.
+
+    Returns
+    -------
+    str
+        The summary, in Markdown.
+    """
+    check_option("name", name, tuple(EXPERIMENTS))
+    if repetitions is not None:
+        check_integer("repetitions", repetitions, low=1)
+    experiment = EXPERIMENTS[name].quickened() if quick else EXPERIMENTS[name]
+    source = choose_source(experiment, data, images)
+    path = result_path(folder, experiment, source)
+    if run:
+        rows = run_experiment(
+            experiment,
+            source,
+            folder,
+            repetitions=repetitions,
+            points=points,
+            methods=methods,
+            n_jobs=n_jobs,
+            console=console,
+        )
+    else:
+        rows = read_results(_existing(path))[1]
+    summary = to_markdown(experiment, source, rows)
+    path.with_suffix(".md").write_text(summary, encoding="utf-8")
+    path.with_suffix(".csv").write_text(to_csv(experiment, source, rows), encoding="utf-8")
+    try:
+        draw_figure(experiment, source, rows, path.with_suffix(".svg"))
+    except ImportError:
+        summary += "\nThe figure needs matplotlib: `pip install localmkl[plots]`.\n"
+    return summary
+
+
+def choose_source(experiment, data=None, images=None):
+    """Return the data set of this name, that of a folder of images, or the first whose files are there."""
+    if images is not None:
+        if experiment.name != "images":
+            raise ValueError(f"`images` belongs to the experiment 'images', got {experiment.name!r}.")
+        folder = Path(images)
+        what = f"the images in the folder {folder.name!r}, nine chi2 kernels over visual words"
+        return Source(f"folder-{folder.name}", what, "your images", partial(load_image_folder, folder), "")
+    by_name = {source.name: source for source in experiment.sources}
+    if data is not None:
+        check_option("data", data, tuple(by_name))
+        return by_name[data]
+    missing = {source.name: source.missing() for source in experiment.sources}
+    for source in experiment.sources:
+        if not missing[source.name]:
+            return source
+    absent = "; ".join(f"{name} needs {', '.join(paths)}" for name, paths in missing.items())
+    raise FileNotFoundError(
+        f"No data set of the experiment {experiment.name!r} is there ({absent}); put the files there, or "
+        "name their folder by LOCALMKL_DATA."
+    )
+
+
+def list_experiments():
+    """Return what can be reproduced: place in the paper, data, fidelity, duration, files that lack.
+
+    Examples
+    --------
+    >>> [entry["data"] for entry in list_experiments() if entry["name"] == "splice"]
+    ['acceptor-398', 'acceptor-82', 'uci']
+    """
+    return [
+        {
+            "name": experiment.name,
+            "paper": experiment.published.source,
+            "title": experiment.title,
+            "data": source.name,
+            "what": source.what,
+            "fidelity": source.fidelity,
+            "duration": source.duration,
+            "missing": source.missing(),
+        }
+        for experiment in EXPERIMENTS.values()
+        for source in experiment.sources
+    ]
+
+
+def _existing(path):
+    """Return the file of rows, compressed or not."""
+    for candidate in (path, path.with_suffix(".jsonl.gz")):
+        if candidate.exists():
+            return candidate
+    raise FileNotFoundError(f"{str(path)!r} must hold rows, there is no such file; run the experiment first.")

@@ -1,0 +1,57 @@
+"""The figures: means with error bars along the axis, ours beside the paper's. Needs matplotlib."""
+
+from localmkl.experiments.summary import tabulate
+
+MARKERS = "osD^vPX*<>dph8"
+
+
+def curves(experiment, rows):
+    """Return {panel: {method: (points, means, standard deviations)}} of what the figure shows."""
+    ours = {
+        method: {point: (cell.mean, cell.std) for point, cell in cells.items()}
+        for method, cells in tabulate(experiment, rows).items()
+    }
+    paper = {
+        method: {point: (number.mean, number.std or 0.0) for point, number in cells.items()}
+        for method, cells in experiment.published.numbers.items()
+    }
+    panels = {}
+    for panel, table in (("ours", ours), ("paper", paper)):
+        shown = {method: table[method] for method in experiment.figure if method in table}
+        if shown:
+            panels[panel] = {
+                method: (list(cells), *(list(values) for values in zip(*cells.values(), strict=True)))
+                for method, cells in shown.items()
+            }
+    return panels
+
+
+def draw_figure(experiment, source, rows, path):
+    """Write the figure to `path`; return whether there is one to draw."""
+    panels = curves(experiment, rows)
+    if "ours" not in panels:
+        return False
+    from matplotlib import rc_context
+    from matplotlib.figure import Figure
+
+    seconds = experiment.metric == "seconds"
+    # Text as text and no date: the file stays small, and the same for the same rows.
+    with rc_context({"svg.fonttype": "none", "svg.hashsalt": experiment.name}):
+        figure = Figure(figsize=(4.8 * len(panels), 3.6), layout="constrained")
+        axes = figure.subplots(1, len(panels), sharey=not seconds, squeeze=False)[0]
+        for axis, (panel, methods) in zip(axes, panels.items(), strict=True):
+            for number, name in enumerate(experiment.figure):
+                if name not in methods:
+                    continue
+                points, means, stds = methods[name]
+                style = {"marker": MARKERS[number % len(MARKERS)], "color": f"C{number % 10}", "capsize": 2}
+                line = "--" if "Algorithm 1" in name else "-"
+                axis.errorbar(points, means, yerr=stds, label=name, linestyle=line, markersize=4, **style)
+            axis.set(title=f"{panel}: {source.name}" if panel == "ours" else panel, xlabel=experiment.axis)
+            axis.grid(alpha=0.3)
+            if seconds:
+                axis.set(xscale="log", yscale="log")
+        axes[0].set_ylabel("seconds" if seconds else f"{experiment.metric} in percent")
+        axes[0].legend(fontsize="x-small")
+        figure.savefig(path, metadata={"Date": None})
+    return True

@@ -1,0 +1,379 @@
+"""What an experiment is (data), and how one of its cells is run.
+
+A cell is one repetition at one point of the axis (a training size, mostly): the same split for every method,
+so that differences are paired. Of a method's grid the best is chosen by a validation set, or by folds of the
+training rows, and scored on the test rows.
+"""
+
+import time
+import warnings
+from collections.abc import Callable
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import accuracy_score, roc_auc_score
+from sklearn.model_selection import ParameterGrid, StratifiedKFold
+
+from localmkl.backends import one_blas_thread
+from localmkl.datasets import data_home
+from localmkl.datasets.fetchers import FILES
+from localmkl.estimators import (
+    CLMKLClassifier,
+    HLMKLClassifier,
+    LMKLClassifier,
+    MKLClassifier,
+    UniformMKLClassifier,
+)
+from localmkl.experiments.published import Published
+from localmkl.gates import kernel_kmeans, memberships, tau_for_evenness
+from localmkl.kernels import GramStack
+from localmkl.kernels.stack import NormalizedGrams, learn_factors
+from localmkl.model_selection import MKLSearchCV
+
+FAMILIES: dict[str, Any] = {
+    "UNIF": UniformMKLClassifier,
+    "LMKL": LMKLClassifier,
+    "MKL": MKLClassifier,
+    "HLMKL": HLMKLClassifier,
+    "CLMKL": CLMKLClassifier,
+}
+FIDELITIES = ("original", "same source", "stand-in", "generated")
+N_CLUSTERS = 3
+TOL = 1e-3
+
+
+@dataclass(frozen=True)
+class Method:
+    """A row of a table.
+
+    Attributes
+    ----------
+    label : str
+    family : str
+        A key of `FAMILIES`.
+    grid : dict of str to tuple
+        Parameter: values tried; of equal ones the first wins.
+    fixed : dict
+        Parameters that are not tried.
+    transductive : bool
+        Whether the partition is learned from validation and test rows too (their labels are not seen).
+    slow : bool
+        Whether the method only runs when it is asked for by name.
+    """
+
+    label: str
+    family: str
+    grid: dict = field(default_factory=dict)
+    fixed: dict = field(default_factory=dict)
+    transductive: bool = False
+    slow: bool = False
+
+    def thinned(self):
+        """Return the method with the first and the last value of each grid."""
+        return replace(
+            self, grid={name: tuple(dict.fromkeys((v[0], v[-1]))) for name, v in self.grid.items()}
+        )
+
+
+@dataclass(frozen=True)
+class Task:
+    """One split of one data set, rows of `stack`; without `valid`, folds of `train` choose."""
+
+    stack: GramStack
+    y: np.ndarray
+    train: np.ndarray
+    valid: np.ndarray | None
+    test: np.ndarray
+    normalize: str = "multiplicative"
+    gate_kernel: int | None = None
+
+
+@dataclass(frozen=True)
+class Source:
+    """A data set of an experiment.
+
+    Attributes
+    ----------
+    name : str
+    what : str
+    fidelity : str
+        How near the paper's: one of `FIDELITIES`.
+    load : callable
+        Returns an object with ``task(point, repetition)`` and ``description`` (a dict for the settings).
+    duration : str
+        How long a full run takes on two cores.
+    files : tuple of str
+        Files of the data home that it needs, keys of `localmkl.datasets.fetchers.FILES`.
+    """
+
+    name: str
+    what: str
+    fidelity: str
+    load: Callable
+    duration: str
+    files: tuple[str, ...] = ()
+
+    def missing(self):
+        """Return the files that are not in the data home."""
+        paths = [data_home() / FILES[key].path for key in self.files]
+        return [str(path) for path in paths if not path.exists()]
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """One table or figure, as data.
+
+    Attributes
+    ----------
+    name, title : str
+    published : Published
+    sources : tuple of Source
+        The first whose files are there is the default.
+    methods : tuple of Method
+    axis : str
+        What the points are.
+    points : tuple
+    repetitions : int
+    metric : str
+        A key of `METRICS`, or "seconds".
+    reference : str
+        Label of the method that the others are tested against.
+    protocol : str
+        In words, for the summary.
+    figure : tuple of str
+        Labels of the methods that the figure shows.
+    folds : int or None
+        Inner folds, where there is no validation set.
+    quick : dict
+        What the one-minute version replaces.
+    """
+
+    name: str
+    title: str
+    published: Published
+    sources: tuple[Source, ...]
+    methods: tuple[Method, ...]
+    axis: str
+    points: tuple
+    repetitions: int
+    metric: str
+    reference: str
+    protocol: str
+    figure: tuple[str, ...] = ()
+    folds: int | None = None
+    quick: dict = field(default_factory=dict)
+
+    def quickened(self):
+        """Return the one-minute version: a small data set, two values of each parameter."""
+        return replace(self, methods=tuple(method.thinned() for method in self.methods), **self.quick)
+
+
+def accuracy(model, y, decisions):
+    """Return the share of right labels."""
+    chosen = (decisions > 0.0).astype(int) if decisions.ndim == 1 else decisions.argmax(axis=1)
+    return accuracy_score(y, model.classes_[chosen])
+
+
+def area_under_curve(model, y, decisions):
+    """Return the area under the ROC curve."""
+    return roc_auc_score(y, decisions)
+
+
+METRICS = {"AUC": area_under_curve, "accuracy": accuracy}
+
+
+def run_cell(experiment, data, methods, point, repetition):
+    """Return one row per method; what fails is a row with its error.
+
+    Methods of one family are searched together: they share clusters, and their solutions are near.
+    """
+    task = data.task(point, repetition)
+    families: dict = {}
+    for method in methods:
+        families.setdefault((method.family, method.transductive), []).append(method)
+    rows = []
+    for members in families.values():
+        with one_thread(), warnings.catch_warnings():
+            # Every row holds its gap, which says more than a warning in a worker's log.
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            try:
+                outcomes = _run_family(experiment, task, members, repetition)
+            except Exception as error:  # whatever it is, the other cells shall run
+                outcomes = [{"error": f"{type(error).__name__}: {error}"}] * len(members)
+        for method, outcome in zip(members, outcomes, strict=True):
+            key = {"method": method.label, "point": point, "repetition": repetition}
+            rows.append({**key, "seed": repetition, "n_train": len(task.train), **outcome})
+    return rows
+
+
+@contextmanager
+def one_thread():
+    """Keep BLAS and the compiled loops to one thread: the cells are what runs in parallel."""
+    import numba
+
+    threads = numba.get_num_threads()
+    numba.set_num_threads(1)
+    try:
+        with one_blas_thread():
+            yield
+    finally:
+        numba.set_num_threads(threads)
+
+
+def _run_family(experiment, task, methods, seed):
+    if experiment.metric == "seconds":
+        return [time_fit(task, method, seed) for method in methods]
+    metric = METRICS[experiment.metric]
+    if task.valid is None:
+        return select_by_folds(task, methods, metric, experiment.folds, seed)
+    return select_by_validation(task, methods, metric, seed)
+
+
+def make_estimator(task, family, seed):
+    """Return the estimator of a family, with all that its methods have in common."""
+    parameters = {"kernels": "precomputed", "normalize": task.normalize, "tol": TOL}
+    if family in ("HLMKL", "CLMKL"):
+        parameters |= {"n_clusters": N_CLUSTERS}
+    if family in ("LMKL", "HLMKL", "CLMKL"):
+        parameters |= {"gate_kernel": task.gate_kernel, "random_state": seed}
+    return FAMILIES[family](**parameters)
+
+
+def select_by_validation(task, methods, metric, seed):
+    """Fit all candidates on the training rows; of the best on the validation rows report the test score.
+
+    The chosen model is not fitted again with the validation rows: n is the number of training rows.
+    """
+    n_valid = len(task.valid)
+
+    def judge(model, stack, y):
+        decisions = model.decision_function(stack)
+        return {
+            "valid": metric(model, y[:n_valid], decisions[:n_valid]),
+            "test": metric(model, y[n_valid:], decisions[n_valid:]),
+            "gap": model.duality_gap_,
+        }
+
+    split = [(task.train, np.concatenate([task.valid, task.test]))]
+    gates = joint_memberships(task, methods[0], seed) if methods[0].transductive else None
+    grids = [_grid(method, gates) for method in methods]
+    estimator = make_estimator(task, methods[0].family, seed)
+    search = MKLSearchCV(estimator, grids, scoring=judge, cv=split, refit=False).fit(task.stack, task.y)
+    outcomes = []
+    for candidates in _of_each_method(grids):
+        found = {name: np.asarray(values)[candidates] for name, values in search.cv_results_.items()}
+        best = int(np.argmax(found["mean_test_valid"]))
+        outcomes.append(
+            {
+                "score": float(found["mean_test_test"][best]),
+                "valid_score": float(found["mean_test_valid"][best]),
+                "parameters": _plain(found["params"][best], gates),
+                "gap": float(found["mean_test_gap"][best]),
+                "worst_gap": float(np.max(found["mean_test_gap"])),
+                "n_fits": len(found["params"]),
+                "seconds": float(np.sum(found["mean_fit_time"] + found["mean_score_time"])),
+            }
+        )
+    return outcomes
+
+
+def select_by_folds(task, methods, metric, n_folds, seed):
+    """Choose by folds of the training rows, fit again on all of them, score on the test rows."""
+    train, family = task.train, methods[0].family
+    square, cross = task.stack[np.ix_(train, train)], task.stack[np.ix_(task.test, train)]
+    y = task.y[train]
+    grids = [_grid(method, None) for method in methods]
+    search = MKLSearchCV(
+        make_estimator(task, family, seed),
+        grids,
+        scoring="accuracy" if metric is accuracy else "roc_auc",
+        cv=StratifiedKFold(n_folds, shuffle=True, random_state=seed),
+        refit=False,
+    ).fit(square, y)
+    outcomes = []
+    for candidates in _of_each_method(grids):
+        found = {name: np.asarray(values)[candidates] for name, values in search.cv_results_.items()}
+        best = int(np.argmax(found["mean_test_score"]))
+        start = time.perf_counter()
+        model = make_estimator(task, family, seed).set_params(**found["params"][best]).fit(square, y)
+        score = metric(model, task.y[task.test], model.decision_function(cross))
+        spent = n_folds * float(np.sum(found["mean_fit_time"] + found["mean_score_time"]))
+        outcomes.append(
+            {
+                "score": float(score),
+                "valid_score": float(found["mean_test_score"][best]),
+                "parameters": _plain(found["params"][best]),
+                "gap": float(model.duality_gap_),
+                "n_fits": n_folds * len(found["params"]) + 1,
+                "seconds": spent + time.perf_counter() - start,
+            }
+        )
+    return outcomes
+
+
+def time_fit(task, method, seed):
+    """Time one fit, clustering and certificate included, by the clock of its one thread.
+
+    That clock does not count what else the machine does; `seconds` is the wall's.
+    """
+    model = make_estimator(task, method.family, seed).set_params(**method.fixed)
+    square, y = task.stack[np.ix_(task.train, task.train)], task.y[task.train]
+    few = np.concatenate([np.flatnonzero(y == label)[:5] for label in np.unique(y)])
+    model.fit(square[np.ix_(few, few)], y[few])  # compiled code is loaded
+    start, busy = time.perf_counter(), time.process_time()
+    model.fit(square, y)
+    return {
+        "score": time.process_time() - busy,
+        "seconds": time.perf_counter() - start,
+        "gap": float(model.duality_gap_),
+        "n_iter": int(model.n_iter_),
+    }
+
+
+def _grid(method, gates):
+    """Return the grid of a method for the search; memberships that are known stand for the evenness."""
+    grid = {**method.grid, **{name: (value,) for name, value in method.fixed.items()}}
+    if gates is not None:
+        grid.pop("evenness", None)
+        grid["gate"] = tuple(gates.values())
+    return {name: list(values) for name, values in grid.items()}
+
+
+def _of_each_method(grids):
+    """Return the numbers of each method's candidates in a search over all their grids."""
+    ends = np.cumsum([len(ParameterGrid(grid)) for grid in grids])
+    return np.split(np.arange(ends[-1]), ends[:-1])
+
+
+def joint_memberships(task, method, seed):
+    """Return {evenness (None: hard): memberships of all rows}, from a partition of all rows.
+
+    It is what ``fit(..., unlabeled=)`` learns: factors from the training rows, clusters from all.
+    """
+    rows = np.concatenate([task.train, task.valid, task.test])
+    square = task.stack[np.ix_(task.train, task.train)]
+    square.check_training()
+    grams = NormalizedGrams(task.stack[np.ix_(rows, rows)], learn_factors(task.normalize, square))
+    gram = grams.mean() if task.gate_kernel is None else grams.block(task.gate_kernel)
+    averages, offsets, _ = kernel_kmeans(gram, N_CLUSTERS, random_state=seed)
+    distances = offsets - 2.0 * gram @ averages
+    gates = {}
+    for level in method.grid.get("evenness", (None,)):
+        tau = np.inf if level is None else tau_for_evenness(level, distances)
+        matrix = np.zeros((task.stack.shape[0], N_CLUSTERS))
+        matrix[:, 0] = 1.0  # rows that are in no part of this split are never looked at
+        matrix[rows] = memberships(distances, tau)
+        gates[level] = matrix
+    return gates
+
+
+def _plain(parameters, gates=None):
+    """Return chosen parameters as they can be written to a row: memberships by their evenness."""
+    parameters = dict(parameters)
+    if gates is not None:
+        gate = parameters.pop("gate")
+        parameters["evenness"] = next(level for level, other in gates.items() if np.array_equal(gate, other))
+    return {name: value if value is None else float(value) for name, value in sorted(parameters.items())}

@@ -1,0 +1,191 @@
+"""Result rows on disk: JSON lines, the first of which holds the settings all rows share.
+
+A line is written whole or not at all as far as readers are concerned: only the process that holds the lock
+appends, every append is forced to disk, and a last line torn by a crash is ignored, and cut off before the
+next append.
+"""
+
+import gzip
+import json
+import os
+import platform
+import subprocess
+from datetime import UTC, datetime
+from functools import cache
+from pathlib import Path
+
+import localmkl
+
+
+class ResultFile:
+    """The rows of one experiment on one data set, locked against a second writer while open.
+
+    Parameters
+    ----------
+    path : path-like
+        A ``.jsonl`` file; it is made with its folder if it is not there.
+    settings : dict
+        What gives the rows their meaning. A file with other settings is refused.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "rows.jsonl"
+    >>> with ResultFile(path, {"seed": 0}) as file:
+    ...     file.append([{"score": 0.5}])
+    >>> read_results(path)
+    ({'seed': 0}, [{'score': 0.5}])
+    """
+
+    def __init__(self, path, settings):
+        self.path = Path(path)
+        self.settings = json.loads(json.dumps(settings))  # as it will be read back
+
+    def __enter__(self):
+        """Lock the file, check its settings, cut off a torn last line; `rows` holds what was there."""
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        self._lock = _lock(self.path.with_suffix(".lock"))
+        try:
+            if not self.path.exists():
+                _write_whole(self.path, _line({"settings": self.settings}))
+            whole = _whole_lines(self.path.read_bytes())
+            settings, self.rows = _parse(self.path, whole)
+            check_settings(self.path, settings, self.settings)
+            self._file = open(self.path, "r+b")
+            self._file.truncate(len(whole))
+            self._file.seek(0, os.SEEK_END)
+        except BaseException:
+            self._lock.close()
+            raise
+        return self
+
+    def append(self, rows):
+        """Add rows, all of them or none, and force them to disk."""
+        self._file.write(b"".join(map(_line, rows)))
+        self._file.flush()
+        os.fsync(self._file.fileno())
+        self.rows.extend(rows)
+
+    def __exit__(self, *exception):
+        """Close and unlock."""
+        self._file.close()
+        self._lock.close()
+
+
+def read_results(path):
+    """Return (settings, rows) of a result file, compressed (``.gz``) or not."""
+    path = Path(path)
+    content = path.read_bytes()
+    content = gzip.decompress(content) if path.suffix == ".gz" else content
+    return _parse(path, _whole_lines(content))
+
+
+def check_settings(path, found, expected):
+    """Raise unless a file's settings are the expected ones, and say which differ."""
+    differing = [key for key in {**found, **expected} if found.get(key) != expected.get(key)]
+    if differing:
+        pairs = "; ".join(f"{key}: {found.get(key)!r} there, {expected.get(key)!r} now" for key in differing)
+        raise ValueError(
+            f"{str(path)!r} holds rows of other settings ({pairs}); go on with those settings, or choose "
+            "another folder."
+        )
+
+
+def provenance():
+    """Return who computes: version, commit of a checkout (else None), machine, date.
+
+    Examples
+    --------
+    >>> sorted(provenance())
+    ['commit', 'cores', 'cpu', 'date', 'system', 'version']
+    """
+    return {
+        "version": localmkl.__version__,
+        "commit": _commit(),
+        "cpu": _processor(),
+        "cores": os.cpu_count(),
+        "system": f"{platform.system()} {platform.machine()}",
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+    }
+
+
+@cache
+def _commit():
+    """Return the commit of the repository this package is a tracked part of."""
+    here = Path(localmkl.__file__).parent
+
+    def git(*arguments):
+        return subprocess.run(["git", *arguments], cwd=here, capture_output=True, text=True, check=False)
+
+    try:
+        tracked = git("ls-files", "--error-unmatch", "__init__.py").returncode == 0
+        return git("describe", "--always", "--dirty").stdout.strip() or None if tracked else None
+    except OSError:  # no git
+        return None
+
+
+@cache
+def _processor():
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        lines = []
+    named = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    return next(named, platform.processor() or platform.machine())
+
+
+def _line(record):
+    return json.dumps(record, allow_nan=False).encode() + b"\n"
+
+
+def _write_whole(path, content):
+    partial = path.with_suffix(".partial")
+    partial.write_bytes(content)
+    os.replace(partial, path)
+
+
+def _whole_lines(content):
+    """Return the content without a last line that was torn by a crash."""
+    whole = content[: content.rfind(b"\n") + 1]
+    *_, last = whole.rstrip(b"\n").split(b"\n")
+    try:
+        json.loads(last)
+    except ValueError:
+        return whole[: len(whole) - len(last) - 1] if last else whole
+    return whole
+
+
+def _parse(path, content):
+    records = []
+    for number, line in enumerate(content.splitlines(), start=1):
+        try:
+            records.append(json.loads(line))
+        except ValueError as error:
+            raise ValueError(
+                f"{str(path)!r}, line {number}, must be a JSON object, it is not ({error}); remove that line."
+            ) from error
+    if not records or "settings" not in records[0]:
+        raise ValueError(
+            f"{str(path)!r} must begin with a line of settings, it does not; choose another folder."
+        )
+    return records[0]["settings"], records[1:]
+
+
+def _lock(path):
+    """Return an open file that no other process can lock until it is closed, or its process ends."""
+    file = open(path, "w")  # noqa: SIM115 - closed by the holder
+    try:
+        try:
+            import fcntl
+
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except ImportError:  # Windows
+            import msvcrt
+
+            msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined]
+    except OSError as error:
+        file.close()
+        raise RuntimeError(
+            f"Another run is writing beside {str(path)!r}; wait for it to end, or choose another folder."
+        ) from error
+    return file

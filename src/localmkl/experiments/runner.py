@@ -1,0 +1,129 @@
+"""Run the cells of an experiment that are not there yet, over all cores, and keep every row at once."""
+
+from dataclasses import replace
+from pathlib import Path
+
+from joblib import Parallel, cpu_count, delayed, parallel_config
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from localmkl.experiments.protocol import N_CLUSTERS, TOL, run_cell
+from localmkl.experiments.results import ResultFile, provenance
+from localmkl.experiments.summary import finished, row_key
+
+
+class Interrupted(Exception):
+    """A run was stopped; what is finished is kept."""
+
+
+def run_experiment(
+    experiment, source, folder, *, repetitions=None, points=None, methods=None, n_jobs=None, console=None
+):
+    """Run what is missing of an experiment; return its rows, old and new.
+
+    Parameters
+    ----------
+    experiment : Experiment
+    source : Source
+        One of its data sets.
+    folder : path-like
+        Rows are kept in ``folder/<experiment>/<source>.jsonl``.
+    repetitions : int, optional
+        As many as the experiment has by default; more can be added later.
+    points, methods : sequence, optional
+        Some of the experiment's: methods by family or label. By default all points, and all methods that
+        are not slow.
+    n_jobs : int, optional
+        Worker processes; one per core by default. Timings are always taken by one.
+    console : rich.console.Console, optional
+        Where the progress bar is drawn.
+
+    Returns
+    -------
+    list of dict
+    """
+    chosen = choose_methods(experiment, methods)
+    points = choose_points(experiment, points)
+    repetitions = experiment.repetitions if repetitions is None else repetitions
+    data = source.load()
+    with ResultFile(result_path(folder, experiment, source), settings_of(experiment, source, data)) as file:
+        done = {row_key(row) for row in finished(file.rows)}
+        cells = []
+        for repetition in range(repetitions):
+            for point in reversed(points):  # the largest first: the cores end together
+                missing = [m for m in chosen if (m.label, point, repetition) not in done]
+                if missing:
+                    cells.append((missing, point, repetition))
+        if cells:
+            _run_cells(experiment, source, data, cells, file, n_jobs, console)
+        return file.rows
+
+
+def _run_cells(experiment, source, data, cells, file, n_jobs, console):
+    n_jobs = 1 if experiment.metric == "seconds" else n_jobs or cpu_count()
+    origin = {"experiment": experiment.name, "data": source.name, "fidelity": source.fidelity}
+    common = replace(experiment, sources=(), quick={})  # what a worker needs
+    tasks = (delayed(run_cell)(common, data, *cell) for cell in cells)
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    finished = 0
+    with (
+        Progress(*columns, console=console, transient=True) as progress,
+        # One thread in each worker: the cells are what runs in parallel.
+        parallel_config("loky", inner_max_num_threads=1),
+    ):
+        bar = progress.add_task(f"{experiment.name} on {source.name}", total=len(cells))
+        try:
+            for rows in Parallel(n_jobs, return_as="generator_unordered")(tasks):
+                file.append([{**origin, **row, **provenance()} for row in rows])
+                finished += 1
+                progress.advance(bar)
+        except KeyboardInterrupt:
+            raise Interrupted(
+                f"Stopped: {finished} of {len(cells)} cells were finished now and are kept in "
+                f"{str(file.path)!r}; the same command goes on from there."
+            ) from None
+
+
+def result_path(folder, experiment, source):
+    """Return where the rows of an experiment on a data set are kept."""
+    return Path(folder) / experiment.name / f"{source.name}.jsonl"
+
+
+def settings_of(experiment, source, data):
+    """Return what all rows of one file share."""
+    return {
+        "experiment": experiment.name,
+        "data": source.name,
+        "fidelity": source.fidelity,
+        "metric": experiment.metric,
+        "tol": TOL,
+        "n_clusters": N_CLUSTERS,
+        "inner_folds": experiment.folds,
+        "protocol": experiment.protocol,
+        **data.description,
+        "grids": {method.label: {**method.grid, **method.fixed} for method in experiment.methods},
+    }
+
+
+def choose_methods(experiment, names):
+    """Return the methods of these families or labels; all that are not slow by default."""
+    if names is None:
+        return [method for method in experiment.methods if not method.slow]
+    known = {name for method in experiment.methods for name in (method.family, method.label)}
+    for name in names:
+        if name not in known:
+            raise ValueError(f"`methods` must be among {', '.join(sorted(known))}, got {name!r}.")
+    return [method for method in experiment.methods if {method.family, method.label} & set(names)]
+
+
+def choose_points(experiment, points):
+    """Return points of the axis; all of the experiment's by default."""
+    if points is None:
+        return experiment.points
+    kind = type(experiment.points[0])
+    try:
+        return tuple(sorted({kind(float(point)) if kind is int else kind(point) for point in points}))
+    except ValueError as error:
+        raise ValueError(
+            f"`sizes` must be values of the {experiment.axis}, such as {experiment.points[0]}, got "
+            f"{points!r}."
+        ) from error

@@ -1,0 +1,283 @@
+"""Rows in, tables out: our numbers beside the published ones, as Markdown and CSV.
+
+A mark compares with the experiment's reference method by a paired t-test over repetitions at the 95 % level:
+a bullet (•) where the reference is significantly better, as in the paper, a circle (∘) where it is worse.
+"""
+
+import csv
+import io
+from collections import Counter, defaultdict
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.stats import ttest_rel
+
+from localmkl.experiments.protocol import TOL
+
+BETTER, WORSE = "•", "∘"
+LEVEL = 0.05
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One method at one point, over its repetitions: scores in percent (times in seconds)."""
+
+    mean: float
+    std: float
+    n: int
+    mark: str
+    record: tuple[int, int, int]
+    """Repetitions in which the method is better than, equal to, worse than the reference."""
+
+
+def finished(rows):
+    """Return the rows that hold a score, the last of each kind."""
+    return list({row_key(row): row for row in rows if "error" not in row}.values())
+
+
+def row_key(row):
+    """Return what no two finished rows of a file have in common."""
+    return row["method"], row["point"], row["repetition"]
+
+
+def tabulate(experiment, rows):
+    """Return {method: {point: Cell}} in the experiment's order, of what is there."""
+    scale = 1.0 if experiment.metric == "seconds" else 100.0
+    scores: dict = defaultdict(dict)
+    for row in finished(rows):
+        scores[row["method"], row["point"]][row["repetition"]] = scale * row["score"]
+    points = sorted({point for _, point in scores})
+    table = {}
+    for method in experiment.methods:
+        cells = {
+            point: _cell(
+                experiment, scores[method.label, point], scores.get((experiment.reference, point), {})
+            )
+            for point in points
+            if (method.label, point) in scores
+        }
+        if cells:
+            table[method.label] = cells
+    return table
+
+
+def _cell(experiment, own, reference):
+    values = np.array(list(own.values()))
+    shared = sorted(own.keys() & reference.keys())
+    ours, theirs = (np.array([scores[k] for k in shared]) for scores in (own, reference))
+    record = int(np.sum(ours > theirs)), int(np.sum(ours == theirs)), int(np.sum(ours < theirs))
+    std = float(values.std(ddof=1)) if len(values) > 1 else 0.0
+    mark = "" if experiment.metric == "seconds" else _mark(ours, theirs)
+    return Cell(float(values.mean()), std, len(values), mark, record)
+
+
+def _mark(ours, theirs):
+    """Return what a paired t-test says about the reference (`theirs`)."""
+    if len(ours) < 2 or np.ptp(ours - theirs) == 0.0:
+        return ""
+    if ttest_rel(theirs, ours).pvalue >= LEVEL:
+        return ""
+    return BETTER if theirs.mean() > ours.mean() else WORSE
+
+
+def to_markdown(experiment, source, rows):
+    """Return the summary of an experiment on a data set: what, how, the table, the paper's beside it."""
+    table = tabulate(experiment, rows)
+    published = experiment.published
+    lines = [
+        f"# {experiment.title}",
+        "",
+        f"- Paper: {published.source}. {published.claim} {published.notes}".rstrip(),
+        f"- Data: {source.what} ({source.fidelity}).",
+        f"- Protocol: {experiment.protocol}",
+        f"- {_repetitions(experiment, table)} {_legend(experiment)}",
+        f"- {_certificates(rows)}",
+        "",
+    ]
+    if not table:
+        return "\n".join([*lines, "No rows yet.", ""])
+    several = len(experiment.points) > 1
+    lines += _wide_table(experiment, table) if several else _long_table(experiment, table)
+    return "\n".join([*lines, "", *_provenance(rows), ""])
+
+
+def _wide_table(experiment, table):
+    """Points are columns; two lines per method, ours and the paper's."""
+    points = sorted({point for cells in table.values() for point in cells})
+    published = experiment.published.numbers
+    header = [experiment.axis, "", *map(str, points)]
+    body = []
+    for method in _methods(experiment, table):
+        if method in table:
+            body.append([method, "ours", *(_text(experiment, table[method].get(point)) for point in points)])
+        if any(point in published.get(method, {}) for point in points):
+            numbers = (published[method].get(point) for point in points)
+            body.append(["" if method in table else method, "paper", *map(_published_text, numbers)])
+    if experiment.metric != "seconds":
+        body += _advantages(experiment, table, points)
+    return _align(header, body)
+
+
+def _long_table(experiment, table):
+    """One point alone: methods are lines."""
+    published = experiment.published.numbers
+    header = ["method", "ours", "paper", f"better / equal / worse than {experiment.reference}"]
+    body = []
+    for method in _methods(experiment, table):
+        cell = next(iter(table.get(method, {}).values()), None)
+        number = next(iter(published.get(method, {}).values()), None)
+        record = " / ".join(map(str, cell.record)) if cell and method != experiment.reference else ""
+        body.append([method, _text(experiment, cell), _published_text(number), record])
+    return _align(header, body)
+
+
+def _methods(experiment, table):
+    return [
+        m.label for m in experiment.methods if m.label in table or m.label in experiment.published.numbers
+    ]
+
+
+def _advantages(experiment, table, points):
+    """Return lines with the reference's lead over the best method of another kind, ours and the paper's."""
+    kind = {method.label: (method.family, method.transductive) for method in experiment.methods}
+    means = {"ours": {m: {p: c.mean for p, c in cells.items()} for m, cells in table.items()}}
+    if any(point in cells for cells in experiment.published.numbers.values() for point in points):
+        numbers = experiment.published.numbers.items()
+        means["paper"] = {m: {p: number.mean for p, number in cells.items()} for m, cells in numbers}
+    name = f"{experiment.reference} - best other"
+    lines: list[list[str]] = []
+    for whose, values in means.items():
+        leads = []
+        for point in points:
+            others = [
+                cells[point]
+                for method, cells in values.items()
+                if kind[method] != kind[experiment.reference] and point in cells
+            ]
+            own = values.get(experiment.reference, {}).get(point)
+            leads.append(f"{own - max(others):+.1f}" if others and own is not None else "-")
+        lines.append(["" if lines else name, whose, *leads])
+    return lines
+
+
+def _text(experiment, cell):
+    if cell is None:
+        return "-"
+    if experiment.metric == "seconds":
+        return f"{cell.mean:.3g} ± {cell.std:.2g}"
+    return f"{cell.mean:.1f} ± {cell.std:.1f}{cell.mark}"
+
+
+def _published_text(number):
+    if number is None:
+        return "-"
+    spread = "" if number.std is None else f" ± {number.std:.1f}"
+    mean = f"{number.mean:.2f}".removesuffix("0")
+    return f"{mean}{spread}{BETTER if number.bullet else ''}"
+
+
+def _align(header, body):
+    lines = [header, *body]
+    widths = [max(3, *(len(line[column]) for line in lines)) for column in range(len(header))]
+    padded = [[cell.ljust(width) for cell, width in zip(line, widths, strict=True)] for line in lines]
+    padded.insert(1, ["-" * width for width in widths])
+    return ["| " + " | ".join(line) + " |" for line in padded]
+
+
+def _repetitions(experiment, table):
+    counts = Counter(cell.n for cells in table.values() for cell in cells.values())
+    least, most = (min(counts), max(counts)) if counts else (0, 0)
+    number = str(most) if least == most else f"{least} to {most}"
+    fewer = f" (of {experiment.repetitions} planned)" if least < experiment.repetitions else ""
+    kind = "seconds" if experiment.metric == "seconds" else f"{experiment.metric} in percent"
+    plural = "" if number == "1" else "s"
+    return f"Mean and standard deviation of {kind} over {number} repetition{plural}{fewer}."
+
+
+def _legend(experiment):
+    if experiment.metric == "seconds":
+        return ""
+    return (
+        f"{BETTER}: {experiment.reference} is significantly better, {WORSE}: significantly worse "
+        "(paired t-test, 95 %)."
+    )
+
+
+def _certificates(rows):
+    """Say how the chosen fits are certified, and what failed."""
+    good = finished(rows)
+    convex = [row for row in good if not row["method"].startswith("LMKL")]
+    worst = max((row["gap"] for row in convex), default=0.0)
+    missed = sum(row["gap"] > TOL for row in convex)
+    failed = len({row_key(row) for row in rows} - {row_key(row) for row in good})
+    text = f"{len(good)} rows; largest relative duality gap of a chosen fit of the convex methods {worst:.1e}"
+    text += f", {missed} above {TOL:.0e}" if missed else ""
+    if not failed:
+        return f"{text}."
+    first = next(row["error"] for row in rows if "error" in row)
+    return f"{text}; {failed} failed and will be tried again, the first by {first}"
+
+
+def _provenance(rows):
+    """Say which versions and machines made the rows, and when."""
+    made = Counter(
+        (row["version"], row["commit"], row["cpu"], row["cores"], row["system"]) for row in finished(rows)
+    )
+    dates = sorted(row["date"][:10] for row in finished(rows))
+    hours = sum(row["seconds"] for row in finished(rows)) / 3600.0
+    return [
+        f"Made by localmkl {version} (commit {commit}) on {cpu}, {cores} cores, {system}: {count} rows."
+        for (version, commit, cpu, cores, system), count in made.items()
+    ] + [f"From {dates[0]} to {dates[-1]}, {hours:.2f} hours of one core."]
+
+
+CSV_COLUMNS = (
+    *("experiment", "data", "fidelity", "method", "point", "n", "mean", "std", "mark"),
+    *("better", "equal", "worse", "median_C", "median_evenness", "worst_gap", "mean_seconds"),
+    *("published_mean", "published_std", "published_bullet"),
+)
+
+
+def to_csv(experiment, source, rows):
+    """Return the summary as CSV, one line per method and point."""
+    table = tabulate(experiment, rows)
+    groups = defaultdict(list)
+    for row in finished(rows):
+        groups[row["method"], row["point"]].append(row)
+    text = io.StringIO()
+    writer = csv.DictWriter(text, CSV_COLUMNS, lineterminator="\n")
+    writer.writeheader()
+    for method, cells in table.items():
+        for point, cell in cells.items():
+            members = groups[method, point]
+            number = experiment.published.numbers.get(method, {}).get(point)
+            line = {
+                "experiment": experiment.name,
+                "data": source.name,
+                "fidelity": source.fidelity,
+                "method": method,
+                "point": point,
+                "n": cell.n,
+                "mean": f"{cell.mean:.6g}",
+                "std": f"{cell.std:.4g}",
+                "mark": cell.mark,
+                **dict(zip(("better", "equal", "worse"), cell.record, strict=True)),
+                "median_C": _median(members, "C"),
+                "median_evenness": _median(members, "evenness"),
+                "worst_gap": f"{max(row['gap'] for row in members):.2g}",
+                "mean_seconds": f"{np.mean([row['seconds'] for row in members]):.4g}",
+            }
+            if number is not None:
+                line |= {
+                    "published_mean": number.mean,
+                    "published_std": number.std,
+                    "published_bullet": number.bullet,
+                }
+            writer.writerow(line)
+    return text.getvalue()
+
+
+def _median(rows, parameter):
+    values = [row["parameters"][parameter] for row in rows if parameter in row.get("parameters", {})]
+    known = [value for value in values if value is not None]
+    return f"{np.median(known):.4g}" if known else ""

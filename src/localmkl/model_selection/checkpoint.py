@@ -1,0 +1,93 @@
+"""A file of finished work: a header that says which search it belongs to, then one line for each chain.
+
+Every line carries its checksum and is written whole and synchronised before the next begins. What a crash
+left half-written is not believed, and is cut off before the file goes on.
+"""
+
+import hashlib
+import json
+import os
+from pathlib import Path
+
+import joblib
+
+from localmkl.persistence import _write_whole
+
+HEADER = "search"
+CHAIN = "chain"
+
+
+class Checkpoint:
+    """The finished chains of one search, in memory and in a file.
+
+    Parameters
+    ----------
+    path : path-like
+    parts : dict of str to str
+        Fingerprints of what makes the search: estimator, candidates, data and so on.
+    settings : dict
+        What a continued search takes over from the first run, as JSON values.
+    """
+
+    def __init__(self, path, parts, settings):
+        self.path = Path(path)
+        self.finished: dict[str, list] = {}
+        if not self.path.exists():
+            self.settings = settings
+            _write_whole(self.path, _line(HEADER, {"parts": parts, "settings": settings}))
+            return
+        content = self.path.read_bytes()
+        records = [_parse(line) for line in content.split(b"\n")[:-1]]
+        if not records or records[0] is None or records[0]["kind"] != HEADER:
+            raise ValueError(
+                f"`checkpoint` must be a file of a search, or a new one, got {str(self.path)!r}, which is "
+                "something else; give another path."
+            )
+        self._compare(records[0]["value"]["parts"], parts)
+        self.settings = records[0]["value"]["settings"]
+        for record in records[1:]:
+            if record is not None:
+                self.finished[record["value"]["key"]] = record["value"]["cells"]
+        if not content.endswith(b"\n"):
+            os.truncate(self.path, content.rfind(b"\n") + 1)
+
+    def _compare(self, known, parts):
+        changed = sorted(name for name in parts if known.get(name) != parts[name])
+        if changed:
+            raise ValueError(
+                f"`checkpoint` {str(self.path)!r} belongs to another search (other {', '.join(changed)}); "
+                "remove the file or give another path, and fix the `random_state` of whatever is random."
+            )
+
+    def add(self, key, cells):
+        """Write the cells of a finished chain."""
+        self.finished[key] = cells
+        with open(self.path, "ab") as file:
+            file.write(_line(CHAIN, {"key": key, "cells": cells}))
+            file.flush()
+            os.fsync(file.fileno())
+
+
+def fingerprint(value):
+    """Return a hash of any value that stays the same from one process to the next."""
+    try:
+        return joblib.hash(value)
+    except Exception:  # functions without a name that can be imported
+        from joblib.externals import cloudpickle
+
+        return hashlib.md5(cloudpickle.dumps(value)).hexdigest()
+
+
+def _line(kind, value):
+    text = json.dumps({"kind": kind, "value": value}, separators=(",", ":"))
+    return f"{_checksum(text)} {text}\n".encode()
+
+
+def _parse(line):
+    """Return the record of a line, or None if it is damaged."""
+    checksum, _, text = line.decode(errors="replace").partition(" ")
+    return json.loads(text) if checksum == _checksum(text) else None
+
+
+def _checksum(text):
+    return hashlib.sha256(text.encode()).hexdigest()[:16]

@@ -1,0 +1,91 @@
+"""Which candidates run one after the other, each from what the ones before foretell.
+
+A *group* shares every parameter that is not on the path, hence Grams, normalisation and partition. In a group,
+candidates of one evenness share their memberships: they form a *column*, whose Grams are read for all of them
+together. From column to column, evenness moves the solution slowly and smoothly; C and p do not, so a *lane*
+keeps them. A *chain* is a few lanes over all columns, and the unit of work: its first candidate starts cold, so
+that its results depend neither on the number of workers nor on an interruption.
+"""
+
+from collections import defaultdict
+from dataclasses import dataclass
+from numbers import Real
+
+import numpy as np
+
+ALONG = "evenness"
+ACROSS = ("p", "epsilon", "C")
+LANES = 4
+"""Lanes of a chain: enough to share the reading, few enough to share the work."""
+SINGLES = 8
+"""Candidates of a chain with one column, or in a random search, where no two share a lane."""
+
+
+@dataclass(frozen=True)
+class Chain:
+    """Candidates by number, column by column, and the group they belong to."""
+
+    group: int
+    columns: tuple[tuple[int, ...], ...]
+
+    @property
+    def candidates(self):
+        """All candidates, in the order they run."""
+        return [number for column in self.columns for number in column]
+
+
+def plan(candidates, defaults):
+    """Return the chains that visit every candidate once.
+
+    Parameters
+    ----------
+    candidates : list of dict
+    defaults : dict
+        Values of the parameters that a candidate does not set.
+    """
+    groups: dict[tuple, list[int]] = defaultdict(list)
+    for number, candidate in enumerate(candidates):
+        groups[_group_key(candidate)].append(number)
+    return [
+        Chain(group, columns)
+        for group, members in enumerate(groups.values())
+        for columns in _chains(members, candidates, defaults)
+    ]
+
+
+def lane_of(candidate):
+    """Return what the candidates of one lane have in common."""
+    return tuple(candidate.get(name) for name in ACROSS)
+
+
+def _group_key(candidate):
+    path = (ALONG, *ACROSS)
+    return tuple((name, _identity(value)) for name, value in sorted(candidate.items()) if name not in path)
+
+
+def _identity(value):
+    """Return something hashable that equal parameter values have in common."""
+    value = value.item() if isinstance(value, np.generic) else value
+    return value if isinstance(value, int | float | str | None) else id(value)
+
+
+def _chains(members, candidates, defaults):
+    """Yield the chains of a group, each as a tuple of columns."""
+
+    def value(number, name):
+        return candidates[number].get(name, defaults.get(name))
+
+    def sortable(number, names):
+        values = [value(number, name) for name in names]
+        return [v if isinstance(v, Real) else 0.0 for v in values]
+
+    lanes = defaultdict(list)
+    for number in sorted(members, key=lambda number: sortable(number, (*ACROSS, ALONG))):
+        lanes[lane_of(candidates[number])].append(number)
+    size = LANES if len(lanes) < len(members) else SINGLES
+    for first in range(0, len(lanes), size):
+        columns = defaultdict(list)
+        for number in sum(list(lanes.values())[first : first + size], []):
+            columns[repr(value(number, ALONG))].append(number)
+        ordered = sorted(columns.values(), key=lambda column: sortable(column[0], (ALONG,)))
+        yield tuple(tuple(column) for column in ordered)

@@ -1,0 +1,157 @@
+"""From the solution of a problem to those of its neighbours.
+
+Neighbours have the same samples, kernels and clusters; C, p, the loss and the memberships may differ. Where only
+the memberships do, and little, a neighbour's weights often pass the certificate at once. Problems that differ
+in y, C, p and the loss alone read the stack together: one pass for all combined kernels, one for all certificates.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+
+from localmkl.backends import load, one_blas_thread
+from localmkl.solvers.convex import SVM_SHARE, _NewtonStep, _Reader, solve_convex
+from localmkl.solvers.objective import (
+    audited_products,
+    closed_form_weights,
+    judge,
+    relative_gap,
+)
+from localmkl.solvers.svm import InnerSVM
+
+LEAST_WEIGHT = 1e-4
+"""Smallest weight, as a share of the largest, that a start gives a kernel that another p had left out."""
+
+ROUNDS = 4
+"""Most steps that problems take together: near the solution full steps need no line search."""
+
+TOGETHER_BYTES = 2**28
+"""Most memory for combined kernels that exist at the same time."""
+
+
+def moved(solution, old, new):
+    """Return the solution of a neighbouring problem as a start for `new`.
+
+    Dual variables grow with their bounds; weights return to the unit sphere of another norm.
+    """
+    growth = np.divide(new.C, old.C, out=np.ones_like(new.C), where=old.C > 0.0)
+    weights = solution.weights if new.p == old.p else on_sphere(solution.weights, new.p)
+    return replace(solution, alpha=solution.alpha * growth, weights=weights)
+
+
+def on_sphere(weights, p):
+    """Return the weights scaled to ``||beta_j||_p = 1``, none of them zero where the norm forbids it."""
+    if np.isinf(p):
+        return np.ones_like(weights)
+    largest = weights.max(axis=1, keepdims=True)
+    shares = np.maximum(weights / largest, 0.0 if p == 1 else LEAST_WEIGHT)
+    return shares / np.sum(shares**p, axis=1, keepdims=True) ** (1.0 / p)
+
+
+def solve_together(problems, starts, *, solver="newton", tol=1e-3, max_iter=500, parallel=True):
+    """Solve problems that differ in y, C, p and the loss alone, each from a start that may be good enough.
+
+    All of them read the stack together, and take full steps for the few rounds that a good start needs.
+    What is not certified then, `solve_convex` takes over.
+
+    Parameters
+    ----------
+    problems : sequence of Problem
+    starts : sequence of Solution
+        What `moved` returned.
+    solver, tol, max_iter, parallel
+        As for `solve_convex`.
+
+    Returns
+    -------
+    list of Solution
+    """
+    at_once = max(1, TOGETHER_BYTES // (8 * problems[0].n_samples ** 2))
+    solutions = []
+    with one_blas_thread():
+        for first in range(0, len(problems), at_once):
+            attempts = [
+                _Attempt(problem, start, solver, parallel)
+                for problem, start in zip(
+                    problems[first : first + at_once], starts[first : first + at_once], strict=True
+                )
+            ]
+            _take_rounds(attempts, min(ROUNDS, max_iter), tol, parallel)
+            solutions += [attempt.finish(tol, max_iter) for attempt in attempts]
+    return solutions
+
+
+def _take_rounds(attempts, n_rounds, tol, parallel):
+    active = attempts
+    for number in range(n_rounds):
+        if number > 0:
+            for attempt in active:
+                attempt.step()
+        _read_together(active, tol, parallel)
+        active = [attempt for attempt in active if attempt.solution.gap > tol]
+        if not active:
+            break
+
+
+def _read_together(attempts, tol, parallel):
+    """Solve every attempt's SVM at its weights, and certify what comes out: two reads of the stack for all."""
+    from localmkl.backends.together_compiled import combine_together
+
+    shared = attempts[0].problem
+    scaled = np.stack([attempt.weights for attempt in attempts]) * shared.factors
+    kernels = combine_together(shared.grams, shared.rows, scaled, shared.memberships, parallel=parallel)
+    for attempt, kernel in zip(attempts, kernels, strict=True):
+        attempt.kernel = kernel
+        attempt.svm.solve(kernel, SVM_SHARE * tol)
+    # One problem with the clusters of all: its products are those of all.
+    parts = [attempt.problem.cluster_parts(attempt.svm.alpha) for attempt in attempts]
+    wide = replace(shared, memberships=np.hstack(parts))
+    products = audited_products(wide, np.ones(shared.n_samples), load(), parallel=parallel)
+    for attempt, own in zip(attempts, np.split(products, len(attempts)), strict=True):
+        attempt.look_at(own)
+
+
+class _Attempt:
+    """One problem on its way: weights, SVM, and what was seen there."""
+
+    def __init__(self, problem, start, solver, parallel):
+        self.problem, self.weights, self.solver = problem, start.weights, solver
+        self.svm = InnerSVM(problem.y, problem.C, problem.loss, start.alpha)
+        self.reader = _Reader(problem, "compiled", parallel)
+        self.newton = _NewtonStep(self.reader)
+        self.history = {"primal": [], "dual": [], "gap": [], "svm_gap": []}
+
+    def look_at(self, products):
+        """Certify weights and dual variables, given all products."""
+        self.solution = judge(self.problem, self.weights, self.svm.alpha.copy(), products)
+        every = np.arange(self.problem.n_samples)
+        self.look = self.reader._look(self.svm, products, every, self.solution)
+        values = self.svm.primal, self.look.dual, self.look.gap, relative_gap(self.svm.primal, self.svm.dual)
+        for key, value in zip(self.history, values, strict=True):
+            self.history[key].append(value)
+
+    def step(self):
+        """Move the weights to the minimiser of the local model, and the dual variables with them."""
+        if self.problem.frozen:
+            return
+        if self.solver == "newton":
+            self.weights = self.newton._goal(self.weights, self.kernel, self.svm, self.look, self.problem.p)
+            self.svm.forget_factor()
+        else:
+            self.weights = closed_form_weights(self.weights, self.look.norms, self.problem.p)
+
+    def finish(self, tol, max_iter):
+        """Return the certified solution; if there is none yet, go on alone."""
+        solution, taken = self.solution, len(self.history["gap"])
+        if solution.gap > tol and taken < max_iter:
+            return solve_convex(
+                self.problem,
+                solver=self.solver,
+                tol=tol,
+                max_iter=max_iter,
+                init=solution,
+                kernel=self.kernel,
+                parallel=self.reader.options["parallel"],
+            )
+        history = {key: np.array(values) for key, values in self.history.items()}
+        return replace(solution, n_iter=taken, converged=solution.gap <= tol, history=history)

@@ -1,0 +1,144 @@
+"""Tables: means, spreads, paired tests, the paper's numbers beside ours."""
+
+import csv
+import io
+
+import numpy as np
+import pytest
+from scipy.stats import ttest_rel
+
+from localmkl.experiments import EXPERIMENTS
+from localmkl.experiments.figures import curves, draw_figure
+from localmkl.experiments.summary import BETTER, WORSE, tabulate, to_csv, to_markdown
+
+SPLICE = EXPERIMENTS["splice"]
+SOURCE = SPLICE.sources[0]
+
+
+def make_rows(scores, point=50, **extra):
+    """Rows of methods with their scores over repetitions."""
+    common = {"point": point, "gap": 5e-4, "seconds": 36.0, "date": "2026-01-02T03:04:05+00:00"}
+    common |= {"version": "1.0", "commit": "abc", "cpu": "a CPU", "cores": 2, "system": "Linux"}
+    common |= {"parameters": {"C": 10.0, "evenness": 0.6}} | extra
+    return [
+        {"method": method, "repetition": k, "score": float(score), **common}
+        for method, values in scores.items()
+        for k, score in enumerate(values)
+    ]
+
+
+@pytest.fixture
+def scores():
+    rng = np.random.default_rng(0)
+    reference = 0.9 + 0.01 * rng.normal(size=20)
+    return {
+        "CLMKL, p = 4/3": reference,
+        "UNIF": reference - 0.02 + 0.005 * rng.normal(size=20),
+        "MKL, p = 1": reference + 0.02 + 0.005 * rng.normal(size=20),
+        "MKL, p = 2": reference + 0.02 * rng.normal(size=20),
+        "HLMKL, p = 1": reference,
+    }
+
+
+def test_cells_are_means_and_sample_deviations_with_paired_tests(scores):
+    table = tabulate(SPLICE, make_rows(scores))
+    for method, values in scores.items():
+        cell = table[method][50]
+        assert cell.mean == pytest.approx(100 * values.mean())
+        assert cell.std == pytest.approx(100 * values.std(ddof=1))
+        assert cell.n == 20
+    p_value = ttest_rel(scores["MKL, p = 2"], scores["CLMKL, p = 4/3"]).pvalue
+    assert p_value > 0.05
+    marks = {method: cells[50].mark for method, cells in table.items()}
+    assert marks == {
+        "UNIF": BETTER,
+        "MKL, p = 1": WORSE,
+        "MKL, p = 2": "",
+        "HLMKL, p = 1": "",
+        "CLMKL, p = 4/3": "",
+    }
+    assert table["HLMKL, p = 1"][50].record == (0, 20, 0)
+    assert sum(table["UNIF"][50].record) == 20
+
+
+def test_pairs_are_matched_by_repetition_not_by_order(scores):
+    rows = make_rows(scores)
+    shuffled = [rows[i] for i in np.random.default_rng(1).permutation(len(rows))]
+    assert tabulate(SPLICE, shuffled)["UNIF"][50].record == tabulate(SPLICE, rows)["UNIF"][50].record
+    lacking = [row for row in rows if row["method"] != "CLMKL, p = 4/3" or row["repetition"] < 7]
+    assert sum(tabulate(SPLICE, lacking)["UNIF"][50].record) == 7
+
+
+def test_the_paper_stands_beside_ours_and_the_lead_is_computed_for_both():
+    rows = make_rows({"UNIF": [0.6, 0.7], "CLMKL, p = 4/3": [0.8, 0.9]})
+    text = to_markdown(SPLICE, SOURCE, rows)
+    lines = [
+        [cell.strip() for cell in line.split("|")[1:-1]] for line in text.splitlines() if line.startswith("|")
+    ]
+    assert lines[0] == ["training size", "", "50"]
+    assert ["UNIF", "ours", "65.0 ± 7.1"] in lines
+    assert ["", "paper", "79.5 ± 2.8•"] in lines
+    assert ["LMKL", "paper", "79.8 ± 2.7•"] in lines
+    assert lines[-2:] == [["CLMKL, p = 4/3 - best other", "ours", "+20.0"], ["", "paper", "+5.5"]]
+    assert "over 2 repetitions (of 50 planned)" in text
+    assert "same source" in text
+    assert "Made by localmkl 1.0 (commit abc) on a CPU, 2 cores, Linux: 4 rows." in text
+
+
+def test_failed_rows_are_said_and_do_not_count_once_they_are_made_good():
+    rows = make_rows({"UNIF": [0.6, 0.7]})
+    failed = {"method": "UNIF", "point": 50, "repetition": 2, "error": "ValueError: no."}
+    text = to_markdown(SPLICE, SOURCE, [*rows, failed])
+    assert "1 failed and will be tried again, the first by ValueError: no." in text
+    assert tabulate(SPLICE, [*rows, failed])["UNIF"][50].n == 2
+    good = {**rows[0], "repetition": 2}
+    assert "failed" not in to_markdown(SPLICE, SOURCE, [*rows, failed, good])
+
+
+def test_gaps_above_the_tolerance_are_said():
+    text = to_markdown(SPLICE, SOURCE, make_rows({"UNIF": [0.5]}, gap=2e-3))
+    assert "2.0e-03, 1 above 1e-03" in text
+
+
+def test_one_point_alone_gives_one_line_per_method_with_its_record():
+    images = EXPERIMENTS["images"]
+    rows = make_rows({"MKL": [0.8, 0.9, 0.7], "CLMKL": [0.8, 0.95, 0.6]}, point="all")
+    lines = to_markdown(images, images.sources[0], rows).splitlines()
+    (line,) = (line for line in lines if line.startswith("| CLMKL"))
+    assert [cell.strip() for cell in line.split("|")[1:-1]] == ["CLMKL", "78.3 ± 17.6", "90.26", "1 / 1 / 1"]
+
+
+def test_times_are_seconds_without_marks():
+    timing = EXPERIMENTS["time"]
+    rows = make_rows({"UNIF": [0.5, 0.6, 0.7], "CLMKL, p = 2": [1.5, 1.6, 1.8]}, point=100)
+    cell = tabulate(timing, rows)["UNIF"][100]
+    assert cell.mean == pytest.approx(0.6)
+    assert cell.mark == ""
+
+
+def test_the_csv_holds_both_sides(scores):
+    lines = list(csv.DictReader(io.StringIO(to_csv(SPLICE, SOURCE, make_rows(scores)))))
+    unif = next(line for line in lines if line["method"] == "UNIF")
+    assert float(unif["mean"]) == pytest.approx(100 * scores["UNIF"].mean(), rel=1e-5)
+    assert (unif["published_mean"], unif["published_bullet"], unif["mark"]) == ("79.5", "True", BETTER)
+    assert (unif["median_C"], unif["median_evenness"], unif["n"]) == ("10", "0.6", "20")
+
+
+def test_the_figure_shows_what_the_table_says(tmp_path):
+    rows = make_rows({"CLMKL, p = 1": [0.8, 0.9], "CLMKL, p = 2": [0.1, 0.2]})
+    rows += make_rows({"CLMKL, p = 1": [0.9, 0.9]}, point=100)
+    panels = curves(SPLICE, rows)
+    points, means, stds = panels["ours"]["CLMKL, p = 1"]
+    assert points == [50, 100]
+    np.testing.assert_allclose(means, [85, 90])
+    np.testing.assert_allclose(stds, [100 * np.std([0.8, 0.9], ddof=1), 0], atol=1e-9)
+    assert set(panels["ours"]) == {"CLMKL, p = 1"}
+    assert panels["paper"]["CLMKL, p = 1"][1][0] == 90.9
+    pytest.importorskip("matplotlib")
+    path = tmp_path / "figure.svg"
+    assert draw_figure(SPLICE, SOURCE, rows, path)
+    first = path.read_text()
+    assert "training size" in first
+    draw_figure(SPLICE, SOURCE, rows, path)
+    assert path.read_text() == first
+    assert not draw_figure(EXPERIMENTS["protein"], SOURCE, rows, tmp_path / "none.svg")
