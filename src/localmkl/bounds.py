@@ -37,7 +37,8 @@ def rademacher_bound(diagonals, memberships, p, D):
 
     Returns
     -------
-    bound : float
+    float
+        The bound.
 
     See Also
     --------
@@ -85,7 +86,8 @@ def rademacher_bound_sup(n_kernels, memberships, p, D, B):
 
     Returns
     -------
-    bound : float
+    float
+        The bound.
 
     Examples
     --------
@@ -184,7 +186,8 @@ def generalization_bound(
 
     Returns
     -------
-    bound : GeneralizationBound
+    GeneralizationBound
+        Its parts and their sum.
 
     Notes
     -----
@@ -248,7 +251,8 @@ def bound_model(model, X, y, *, delta=0.05, loss_bound=None, B=None, expected_me
         Needs `memberships`, `kernel_diagonals`, `squared_norm_`; a classifier also `classes_` and
         `decision_function`, a regressor `predict`. `p` (inf where missing), `intercept_` and
         `epsilon` (0 where missing) are read if they are there.
-    X, y : training data
+    X, y : rows and targets
+        The data of the fit.
     delta : float, default=0.05
         Probability with which the bound may fail, in (0, 1).
     loss_bound : float, optional
@@ -260,7 +264,7 @@ def bound_model(model, X, y, *, delta=0.05, loss_bound=None, B=None, expected_me
 
     Returns
     -------
-    bound : GeneralizationBound or tuple of them
+    GeneralizationBound or tuple of them
         One for each class, against all others, when there are more than two classes. Each holds
         with probability ``1 - delta``; for all K at once pass ``delta / K``.
 

@@ -26,12 +26,15 @@ class KernelKMeansGate(BaseEstimator):
     Parameters
     ----------
     n_clusters : int, default=3
+        Number of clusters.
     evenness : float or None, default=0.5
         Average evenness in [1/n_clusters, 1]; None for a hard partition.
     n_init : int, default=10
         Restarts of kernel k-means; the one with the smallest error wins.
     max_iter : int, default=100
+        Most rounds of kernel k-means.
     random_state : int, RandomState instance or None
+        Seed of the restarts.
 
     Attributes
     ----------
@@ -44,6 +47,14 @@ class KernelKMeansGate(BaseEstimator):
     tau_ : float
     evenness_ : float
         The average evenness reached.
+
+    Examples
+    --------
+    >>> x = np.array([[0.0], [0.1], [5.0], [5.2]])
+    >>> gate = KernelKMeansGate(2, evenness=0.6, random_state=0).fit(x @ x.T)
+    >>> labels = gate.labels_
+    >>> bool(labels[0] == labels[1] != labels[2] == labels[3]), round(gate.evenness_, 3)
+    (True, 0.6)
     """
 
     def __init__(self, n_clusters=3, evenness=0.5, *, n_init=10, max_iter=100, random_state=None):
@@ -99,6 +110,18 @@ class KernelKMeansGate(BaseEstimator):
 def memberships(distances, tau):
     """Return ``softmax_j(-tau d2_j)``; at ``tau = inf`` the nearest clusters share equally.
 
+    Parameters
+    ----------
+    distances : ndarray of shape (n, l)
+        Squared distances d2 to the clusters, each row up to a constant.
+    tau : float
+        Sharpness, in [0, inf].
+
+    Returns
+    -------
+    ndarray of shape (n, l)
+        Rows sum to one.
+
     Examples
     --------
     >>> memberships(np.array([[0.0, 1.0], [3.0, 3.0]]), np.inf)
@@ -111,6 +134,20 @@ def memberships(distances, tau):
 
 def average_evenness(tau, distances, sample_weight=None):
     """Return the average evenness AE(tau) in [1/l, 1] of squared distances (n, l).
+
+    Parameters
+    ----------
+    tau : float
+        Sharpness, in [0, inf].
+    distances : ndarray of shape (n, l)
+        Squared distances to the clusters, each row up to a constant.
+    sample_weight : ndarray of shape (n,), optional
+        A row of weight w counts as w equal rows.
+
+    Returns
+    -------
+    float
+        The average evenness.
 
     Examples
     --------
@@ -126,6 +163,26 @@ def tau_for_evenness(evenness, distances, sample_weight=None):
 
     Equal distances can keep the average evenness above 1/l for every tau. Then the smallest one that
     can be reached is used, with a warning.
+
+    Parameters
+    ----------
+    evenness : float
+        Average evenness asked for, in [1/l, 1].
+    distances : ndarray of shape (n, l)
+        Squared distances to the clusters, each row up to a constant.
+    sample_weight : ndarray of shape (n,), optional
+        A row of weight w counts as w equal rows.
+
+    Returns
+    -------
+    float
+        Sharpness tau, in [0, inf].
+
+    Examples
+    --------
+    >>> distances = np.array([[0.0, 1.0], [2.0, 0.0]])
+    >>> round(average_evenness(tau_for_evenness(0.7, distances), distances), 6)
+    0.7
     """
     if distances.shape[1] == 1 or evenness >= 1.0:
         return 0.0
@@ -167,13 +224,17 @@ def kernel_kmeans(gram, n_clusters, *, sample_weight=None, n_init=10, max_iter=1
     Parameters
     ----------
     gram : ndarray of shape (n, n)
+        Gram matrix of the gate kernel.
     n_clusters : int
+        Number of clusters.
     sample_weight : ndarray of shape (n,), optional
         A row of weight w counts as w equal rows; rows of weight zero do not count.
     n_init : int, default=10
         Restarts, each from a k-means++ draw.
     max_iter : int, default=100
+        Most rounds.
     random_state : int, RandomState instance or None
+        Seed of the restarts.
 
     Returns
     -------
@@ -182,6 +243,14 @@ def kernel_kmeans(gram, n_clusters, *, sample_weight=None, n_init=10, max_iter=1
     offsets : ndarray of shape (n_clusters,)
         ``averages_j' gram averages_j``.
     inertia : float
+        Sum of squared distances to the nearest cluster.
+
+    Examples
+    --------
+    >>> x = np.array([[0.0], [0.2], [5.0], [5.2]])
+    >>> averages, _, inertia = kernel_kmeans(x @ x.T, 2, random_state=0)
+    >>> averages.max(axis=1).tolist(), round(inertia, 3)
+    ([0.5, 0.5, 0.5, 0.5], 0.04)
     """
     rng = check_random_state(random_state)
     check_integer("n_init", n_init, low=1)

@@ -19,7 +19,9 @@ def save(model, path):
     Parameters
     ----------
     model : estimator of localmkl, or a pipeline or search that holds one
+        It may hold kernels and gates of localmkl and scikit-learn, no plain functions and no other classes.
     path : str or path-like
+        Where to; a file that is there is replaced at the end.
 
     Examples
     --------
@@ -73,15 +75,28 @@ def load(path):
     Parameters
     ----------
     path : str or path-like
+        The file.
 
     Returns
     -------
     estimator
+        As it was saved.
 
     Raises
     ------
     ValueError
         If the file is not a model, or names types that are neither localmkl's nor known to be safe.
+
+    Examples
+    --------
+    >>> import localmkl, tempfile, os
+    >>> from localmkl.datasets import make_localized
+    >>> X, y = make_localized(60, random_state=0)[:2]
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = os.path.join(folder, "model.localmkl")
+    ...     localmkl.save(localmkl.UniformMKLClassifier().fit(X, y), path)
+    ...     localmkl.load(path)
+    UniformMKLClassifier()
     """
     import skops.io
 

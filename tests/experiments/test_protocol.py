@@ -20,7 +20,7 @@ from localmkl.experiments.protocol import (
     select_by_validation,
     time_fit,
 )
-from localmkl.experiments.sources import load_generated_classes, load_uci_splice
+from localmkl.experiments.sources import Localized, load_generated_classes, load_uci_splice
 
 MKL = Method("MKL, p = 1", "MKL", {"C": (0.1, 10.0)}, {"p": 1.0})
 SMOOTH = Method("MKL, p = 2", "MKL", {"C": (0.1, 10.0)}, {"p": 2.0})
@@ -57,6 +57,13 @@ def test_the_best_on_the_validation_rows_is_scored_on_the_test_rows(task):
     assert [outcome["valid_score"], outcome["score"]] == pytest.approx(scores[chosen], abs=0.01)
     assert outcome["gap"] <= outcome["worst_gap"] <= 1e-3
     assert outcome["n_fits"] == 2
+
+
+def test_every_candidate_is_certified_where_kernels_have_low_rank():
+    task = Localized().task(0.0, 2)
+    method = Method("MKL", "MKL", {"C": (0.1, 10**-0.5)}, {"p": 1.0})
+    (outcome,) = select_by_validation(task, [method], accuracy, 2)
+    assert outcome["worst_gap"] <= 1e-3
 
 
 def test_labels_of_the_test_rows_have_no_say(task):

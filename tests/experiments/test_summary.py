@@ -97,7 +97,9 @@ def test_failed_rows_are_said_and_do_not_count_once_they_are_made_good():
 
 def test_gaps_above_the_tolerance_are_said():
     text = to_markdown(SPLICE, SOURCE, make_rows({"UNIF": [0.5]}, gap=2e-3))
-    assert "2.0e-03, 1 above 1e-03" in text
+    assert "2.0e-03, 1 above 1e-03." in text
+    text = to_markdown(SPLICE, SOURCE, make_rows({"UNIF": [0.5]}, worst_gap=2e-3))
+    assert "5.0e-04, 1 with another candidate above 1e-03." in text
 
 
 def test_one_point_alone_gives_one_line_per_method_with_its_record():

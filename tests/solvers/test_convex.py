@@ -249,3 +249,17 @@ def test_the_certificate_does_not_trust_the_compiled_products(monkeypatch):
     assert found.gap == pytest.approx(checked.gap, rel=1e-9)
     assert found.primal == pytest.approx(checked.primal, rel=1e-9)
     assert checked.primal >= true.primal * (1 - 1e-4)
+
+
+@pytest.mark.parametrize("p", [1, 1.1, 2])
+@pytest.mark.parametrize("seed", range(8))
+def test_a_start_with_weights_of_zero_and_kernels_of_low_rank_is_no_trap(seed, p):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(100, 12))
+    y = np.sign(X[:, 0] + X[:, 3] + 0.5 * X[:, 7] + 0.3 * rng.normal(size=100))
+    views = X.reshape(100, 6, 2).transpose(1, 0, 2)
+    grams = views @ views.transpose(0, 2, 1)
+    problem = Problem(grams, np.ones(6), np.ones((100, 1)), y, np.full(100, 10.0), Hinge(), p)
+    for m in range(6):
+        start = certify(problem, np.eye(6)[m : m + 1], np.zeros(100))
+        assert solve_convex(problem, init=start, tol=1e-4, max_iter=60).converged

@@ -136,7 +136,23 @@ class ViewsData(NamedTuple):
 
 
 def data_home(path=None):
-    """Return the folder of the data sets: `path`, else LOCALMKL_DATA, else ``~/localmkl_data``."""
+    """Return the folder of the data sets.
+
+    Parameters
+    ----------
+    path : str or path-like, optional
+        By default what the environment variable LOCALMKL_DATA says, else ``~/localmkl_data``.
+
+    Returns
+    -------
+    pathlib.Path
+        The folder; it need not exist.
+
+    Examples
+    --------
+    >>> data_home("/data/mkl").name
+    'mkl'
+    """
     chosen = path or os.environ.get(DATA_HOME) or Path.home() / "localmkl_data"
     return Path(chosen).expanduser()
 
@@ -174,7 +190,7 @@ def fetch_mouse_promoters(promoters="epd", *, data_home=None, base_url=None, dow
     ----------
     promoters : {"epd", "dbtss", "both"}, default="epd"
         1255 promoters of EPDnew, 1354 of DBTSS, or both; against 3530 that are no promoters.
-    data_home, base_url, download
+    data_home, base_url, download : optional
         As in `fetch_celegans_acceptor`.
 
     Returns
@@ -201,7 +217,7 @@ def fetch_protein_fold(*, grams=True, data_home=None, base_url=None, download=Tr
     grams : bool, default=True
         Whether to compute the 12 kernels that were cut to rank 27; predicted secondary structure is in
         them, not in the sequences. A uniform combination reaches about 56 % on them, the full kernels 68 %.
-    data_home, base_url, download
+    data_home, base_url, download : optional
         As in `fetch_celegans_acceptor`.
 
     Returns
@@ -234,7 +250,7 @@ def fetch_mfeat(*, data_home=None, base_url=None, download=True):
 
     Parameters
     ----------
-    data_home, base_url, download
+    data_home, base_url, download : optional
         As in `fetch_celegans_acceptor`.
 
     Returns

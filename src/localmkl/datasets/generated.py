@@ -49,7 +49,9 @@ def make_localized(
     Parameters
     ----------
     n_samples : int, default=300
+        Rows.
     n_groups : int, default=3
+        Groups of rows, equally likely.
     n_views : int, default=6
         At least ``n_groups + 1``.
     n_columns : int, default=4
@@ -63,6 +65,7 @@ def make_localized(
     regression : bool, default=False
         Return real targets instead of labels in {-1, +1}.
     random_state : int, RandomState instance or None
+        Seed.
 
     Returns
     -------

@@ -86,6 +86,7 @@ def read_fasta(path, *, labels=None, alphabet=None, equal_length=False, unique_n
     Returns
     -------
     SequenceData
+        Named tuple (sequences, y, names); y is None without `labels`.
 
     Examples
     --------
@@ -125,6 +126,19 @@ def read_table(path, *, target=None, columns=None):
     Returns
     -------
     TableData
+        Named tuple (frame, y); y is None without `target`.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> import tempfile
+    >>> patients = pd.DataFrame({"age": [40, 61], "dose": [1.5, 0.5], "healed": ["yes", "no"]})
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "patients.csv"
+    ...     patients.to_csv(path, index=False)
+    ...     frame, y = read_table(path, target="healed")
+    >>> list(frame.columns), y.tolist()
+    (['age', 'dose'], ['yes', 'no'])
     """
     pd = _import("pandas", "read_table", "frames")
     path = Path(path)
@@ -195,6 +209,17 @@ def read_grams(path, *, variable=None, labels=None):
     Returns
     -------
     GramData
+        Named tuple (grams, y); y is None without `labels`.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "kernels.npz"
+    ...     np.savez(path, K=np.ones((3, 5, 5)), label=[0, 1, 0, 1, 1])
+    ...     grams, y = read_grams(path, variable="K", labels="label")
+    >>> grams, y.tolist()
+    (GramStack(3 kernels, 5 x 5, float64), [0, 1, 0, 1, 1])
     """
     path = Path(path)
     kind = _kind(path)

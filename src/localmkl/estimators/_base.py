@@ -202,25 +202,28 @@ class BaseMKL(BaseEstimator, ABC):
 
     def _fit_stack(self, X, sample_weight, memory):
         """Set kernels_, factors_ and what prediction compares new rows with; return the stack."""
-        stack, self.kernels_, self.cosine_scales_, self.factors_ = memory.recall(
-            "stack", lambda: self._prepare_stack(X, sample_weight, memory)
-        )
+        if memory.stack is not None:
+            stack = memory.training_stack()
+            self.kernels_, self.cosine_scales_ = memory.kernels, memory.cosine_scales
+        else:
+            stack, self.kernels_, self.cosine_scales_ = memory.recall(
+                "stack", lambda: self._compute_stack(X, sample_weight)
+            )
+        self.factors_ = memory.recall("factors", lambda: learn_factors(self.normalize, stack, sample_weight))
         if not self._precomputed:
             self.rows_ = X
         return stack
 
-    def _prepare_stack(self, X, sample_weight, memory):
-        if memory.stack is not None:
-            stack, fitted, scales = memory.training_stack(), memory.kernels, memory.cosine_scales
-            return stack, fitted, scales, learn_factors(self.normalize, stack, sample_weight)
-        stack, fitted, scales = X, None, None
+    def _compute_stack(self, X, sample_weight):
+        """Return the stack, the fitted kernels and the cosine scales of the training rows."""
+        stack, kernels, scales = X, None, None
         if not self._precomputed:
-            fitted = fit_kernels(self._kernel_list, X, sample_weight)
-            stack = compute_stack(fitted, X)
+            kernels = fit_kernels(self._kernel_list, X, sample_weight)
+            stack = compute_stack(kernels, X)
         if self.normalize == COSINE:
             scales = cosine_scales(stack.diagonals())
             stack = cosine_stack(stack, in_place=not self._precomputed)
-        return stack, fitted, scales, learn_factors(self.normalize, stack, sample_weight)
+        return stack, kernels, scales
 
     @property
     def _kernel_list(self):
@@ -299,8 +302,8 @@ class BaseMKL(BaseEstimator, ABC):
             sums = np.concatenate([part.sum(axis=(-2, -1)) for part in self._blocks(X)])
         return (sums[:, 0] if sums.shape[1] == 1 else sums) + self.intercept_
 
-    def _foresee(self, models, X):
-        """Keep the decisions of models with the same gate as this one, if reading Grams for all at once pays."""
+    def _foresee(self, models, X, memory):
+        """Keep the decisions of models that share Grams and gate with this one, where that saves reading."""
 
     def _blocks(self, X):
         X, grams = self._compare(X)

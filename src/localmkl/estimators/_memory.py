@@ -10,8 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from localmkl.kernels import GramStack
-
 
 @dataclass
 class Memory:
@@ -33,8 +31,8 @@ class Memory:
         Whether reading the stack may use all threads.
     """
 
-    stack: GramStack | None = None
-    train: np.ndarray | None = None
+    stack: Any = None
+    train: Any = None
     kernels: list | None = None
     cosine_scales: np.ndarray | None = None
     known: Sequence = ()
@@ -60,7 +58,7 @@ class Memory:
         return None, None
 
     def foresee(self, models, X, sums):
-        """Keep what models with as many problems each will decide on some rows; what was kept is forgotten."""
+        """Keep what models will decide on some rows, instead of what was kept before."""
         parts = np.split(sums, len(models), axis=1)
         self._foreseen = {id(model): (model, X, part) for model, part in zip(models, parts, strict=True)}
 

@@ -86,9 +86,9 @@ class ConvexMKL(BaseMKL):
     def _solve_near(models, posed, neighbours):
         problems = [problem for own in posed for problem in own.problems]
         starts = [
-            moved(*solved, problem)
+            moved(solution, old, new)
             for own, neighbour in zip(posed, neighbours, strict=True)
-            for problem, solved in zip(own.problems, neighbour, strict=True)
+            for new, (solution, old) in zip(own.problems, neighbour, strict=True)
         ]
         flat = iter(solve_together(problems, starts, parallel=posed[0].parallel, **models[0]._options))
         return [list(islice(flat, len(own.problems))) for own in posed]
@@ -138,14 +138,14 @@ class ConvexMKL(BaseMKL):
         parts *= self.gate_.memberships(X, grams, rows)[:, None, :, None]
         return parts
 
-    def _foresee(self, models, X):
-        """Keep the decisions of models that share Grams and gate with this one: one look at the cross-Grams."""
+    def _foresee(self, models, X, memory):
+        """Keep the decisions of models that share Grams and gate with this one: one read for all."""
         rows_X, grams = self._compare(X)
         sums = [
             self._contributions_of(models, take_rows(rows_X, rows), grams, rows).sum(axis=(-2, -1))
             for rows in row_blocks(*grams.shape)
         ]
-        self._memory.foresee(models, X, np.concatenate(sums))
+        memory.foresee(models, X, np.concatenate(sums))
 
 
 class GlobalMKL(ConvexMKL):

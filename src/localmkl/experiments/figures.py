@@ -52,6 +52,6 @@ def draw_figure(experiment, source, rows, path):
             if seconds:
                 axis.set(xscale="log", yscale="log")
         axes[0].set_ylabel("seconds" if seconds else f"{experiment.metric} in percent")
-        axes[0].legend(fontsize="x-small")
+        axes[-1].legend(fontsize="x-small")
         figure.savefig(path, metadata={"Date": None})
     return True

@@ -16,8 +16,8 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import accuracy_score, roc_auc_score
 from sklearn.model_selection import ParameterGrid, StratifiedKFold
+from threadpoolctl import threadpool_limits
 
-from localmkl.backends import one_blas_thread
 from localmkl.datasets import data_home
 from localmkl.datasets.fetchers import FILES
 from localmkl.estimators import (
@@ -190,34 +190,34 @@ def run_cell(experiment, data, methods, point, repetition):
 
     Methods of one family are searched together: they share clusters, and their solutions are near.
     """
-    task = data.task(point, repetition)
     families: dict = {}
     for method in methods:
         families.setdefault((method.family, method.transductive), []).append(method)
     rows = []
-    for members in families.values():
-        with one_thread(), warnings.catch_warnings():
-            # Every row holds its gap, which says more than a warning in a worker's log.
-            warnings.simplefilter("ignore", ConvergenceWarning)
+    with one_thread(), warnings.catch_warnings():
+        # Every row holds its gap, which says more than a warning in a worker's log.
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        task = data.task(point, repetition)
+        for members in families.values():
             try:
                 outcomes = _run_family(experiment, task, members, repetition)
             except Exception as error:  # whatever it is, the other cells shall run
                 outcomes = [{"error": f"{type(error).__name__}: {error}"}] * len(members)
-        for method, outcome in zip(members, outcomes, strict=True):
-            key = {"method": method.label, "point": point, "repetition": repetition}
-            rows.append({**key, "seed": repetition, "n_train": len(task.train), **outcome})
+            for method, outcome in zip(members, outcomes, strict=True):
+                key = {"method": method.label, "point": point, "repetition": repetition}
+                rows.append({**key, "seed": repetition, "n_train": len(task.train), **outcome})
     return rows
 
 
 @contextmanager
 def one_thread():
-    """Keep BLAS and the compiled loops to one thread: the cells are what runs in parallel."""
+    """Keep libraries and compiled loops to one thread: the cells are what runs in parallel."""
     import numba
 
     threads = numba.get_num_threads()
     numba.set_num_threads(1)
     try:
-        with one_blas_thread():
+        with threadpool_limits(1):
             yield
     finally:
         numba.set_num_threads(threads)

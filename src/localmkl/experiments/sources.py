@@ -35,7 +35,7 @@ from localmkl.kernels import (
     Spectrum,
     WeightedDegree,
 )
-from localmkl.kernels.stack import compute_stack, fit_kernels
+from localmkl.kernels.stack import compute_stack, cosine_scales, fit_kernels
 
 N_INSTANCES = 1000
 DRAW_SEED = 0
@@ -301,7 +301,8 @@ def load_fold_sequences():
     """Return 11 of the 12 protein kernels, computed from the sequences (all but secondary structure).
 
     Features are standardised on the training rows and compared by polynomials of degree 2; alignment scores
-    with the training proteins are compared by their scalar product.
+    with the training proteins are compared by the cosine, which takes out the length of the sequences (and
+    is far better in cross-validation within the training proteins).
     """
     data = fetch_protein_fold(grams=False)
     grams = []
@@ -310,7 +311,9 @@ def load_fold_sequences():
         table = StandardScaler().fit(table[data.train]).transform(table)
         grams.append(Polynomial(degree=2)(table))
     for kernel in FOLD_ALIGNMENTS:
-        grams.append(kernel.fit(data.sequences[data.train])(data.sequences))
+        gram = kernel.fit(data.sequences[data.train])(data.sequences)
+        scales = cosine_scales(np.diag(gram))
+        grams.append(gram * scales * scales[:, None])
     stack = GramStack(grams)
     stack.check_training()
     return FixedSplit(stack, data.y, (*FOLD_FEATURES, *FOLD_ALIGNMENTS), data.train, data.test)

@@ -212,6 +212,8 @@ def _certificates(rows):
     failed = len({row_key(row) for row in rows} - {row_key(row) for row in good})
     text = f"{len(good)} rows; largest relative duality gap of a chosen fit of the convex methods {worst:.1e}"
     text += f", {missed} above {TOL:.0e}" if missed else ""
+    loose = sum(row.get("worst_gap", 0.0) > TOL for row in convex)
+    text += f", {loose} with another candidate above {TOL:.0e}" if loose else ""
     if not failed:
         return f"{text}."
     first = next(row["error"] for row in rows if "error" in row)

@@ -40,6 +40,14 @@ class SmithWaterman(SequenceKernel):
     Smith and Waterman, Journal of Molecular Biology 147, 1981. Liao and Noble, Combining
     pairwise sequence similarity and support vector machines, RECOMB 2002 (the map). Daily, Parasail, BMC
     Bioinformatics 17, 2016.
+
+    Examples
+    --------
+    >>> proteins = ["MKVLAAGIL", "MKVLSAGIL", "WWPWCDEYY"]
+    >>> SmithWaterman().fit(proteins).scores(proteins)
+    array([[40., 37.,  1.],
+           [37., 40.,  1.],
+           [ 1.,  1., 74.]])
     """
 
     def __init__(

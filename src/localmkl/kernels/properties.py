@@ -245,6 +245,7 @@ class PseudoAminoAcid(FeatureKernel):
     lag : int, default=1
         The protein-fold kernels use 1, 4, 14 and 30.
     weight : float, default=0.5
+        Multiplies the mean products against the shares.
     column : str or int, optional
         Column of the sequences when the rows are a data frame.
 

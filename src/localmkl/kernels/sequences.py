@@ -107,6 +107,7 @@ class WeightedDegree(SequenceKernel):
     degree : int, default=20
         Longest agreement that counts.
     shift : int, default=0
+        Most places that agreements may be apart.
     alphabet : {"dna", "rna", "protein"} or str, default="dna"
         A name, or the letters of your own alphabet.
     column : str or int, optional
@@ -221,6 +222,7 @@ class Spectrum(CountKernel):
     Parameters
     ----------
     k : int, default=3
+        Letters of a k-mer.
     k_min : int, optional
         Sum of the spectrum kernels of k_min .. k; by default k alone.
     alphabet : {"dna", "rna", "protein"} or str, default="dna"
@@ -275,6 +277,7 @@ class Mismatch(CountKernel):
     Parameters
     ----------
     k : int, default=5
+        Letters of a k-mer.
     m : int, default=1
         Letters that may differ, at most k. The cost grows with the size of the neighbourhood,
         ``sum_{i <= m} C(k, i) (letters - 1)^i``.

@@ -35,7 +35,7 @@ class GramStack:
     Parameters
     ----------
     grams : array-like of shape (n_kernels, n_rows, n_columns), or a list of matrices
-        float32 and float64 arrays are used as they are.
+        Arrays of float32 and float64 are used as they are.
     diagonals : array-like of shape (n_kernels, n_rows), optional
         ``k_m(x, x)`` of the rows; only needed to predict from cross-Grams under
         ``normalize="cosine"``. A square stack knows its own.
@@ -187,6 +187,15 @@ class CrossGrams:
     It has the part of `GramStack`'s interface that prediction needs. Kernels that share a sweep are computed
     together at the first request for a block and handed out one by one. Grams that are known already (as a
     `GramStack`) are read, not computed.
+
+    Parameters
+    ----------
+    kernels : list of Kernel
+        Fitted kernels.
+    X, Y : rows
+        New rows, and the training rows that they are compared with.
+    known : GramStack, optional
+        Their Grams, where there are some already.
     """
 
     def __init__(self, kernels, X, Y, known=None):
@@ -227,7 +236,29 @@ class CrossGrams:
 
 
 def fit_kernels(kernels, X, sample_weight=None):
-    """Return fitted copies of `kernels`; plain functions become `CallableKernel`."""
+    """Return fitted copies of `kernels`; plain functions become `CallableKernel`.
+
+    Parameters
+    ----------
+    kernels : list of Kernel or callable
+        They stay as they are.
+    X : rows
+        Training rows.
+    sample_weight : array-like of shape (n_samples,), optional
+        A row of weight w counts as w equal rows.
+
+    Returns
+    -------
+    list of Kernel
+        In the same order.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from localmkl.kernels import RBF
+    >>> fit_kernels([RBF("median")], np.array([[0.0], [2.0]]))[0].gamma_
+    0.25
+    """
     if isinstance(kernels, Kernel) or callable(kernels) or not isinstance(kernels, list | tuple):
         raise ValueError(
             f"`kernels` must be a list of kernels, 'precomputed' or None, got {kernels!r}; "
@@ -251,12 +282,41 @@ def fit_kernel(kernel, X, sample_weight=None):
     )
 
 
-def compute_stack(kernels, X):
-    """Return the checked `GramStack` of fitted `kernels` on the rows of `X`."""
+def compute_stack(kernels, X, *, out=None, known=()):
+    """Return the checked `GramStack` of fitted `kernels` on the rows of `X`.
+
+    Parameters
+    ----------
+    kernels : list of Kernel
+        As `fit_kernels` returns them.
+    X : rows
+        Training rows.
+    out : ndarray of shape (n_kernels, n_rows, n_rows), optional
+        Where to write the Grams, in memory or in a memory map.
+    known : container of int
+        The numbers of the Grams that `out` holds already.
+
+    Returns
+    -------
+    GramStack
+        Square, float64.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from localmkl.kernels import Linear
+    >>> X = np.array([[0.0], [2.0]])
+    >>> compute_stack(fit_kernels([Linear()], X), X)
+    GramStack(1 kernels, 2 x 2, float64)
+    """
     n_samples = _count(X)
-    _checks.check_memory(len(kernels), n_samples, n_samples)
-    grams = np.empty((len(kernels), n_samples, n_samples))
-    for members in sweeps(kernels):
+    if out is None:
+        _checks.check_memory(len(kernels), n_samples, n_samples)
+    grams = np.empty((len(kernels), n_samples, n_samples)) if out is None else out
+    for sweep in sweeps(kernels):
+        members = [m for m in sweep if m not in known]
+        if not members:
+            continue
         if len(members) == 1 and not _writes_in_place(kernels[members[0]]):
             m = members[0]
             gram = kernels[m](X)

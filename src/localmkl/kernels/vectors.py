@@ -80,7 +80,12 @@ class Kernel(BaseEstimator, ABC):
 
 
 class CallableKernel(Kernel):
-    """A plain function ``function(X, Y) -> (n_X, n_Y)`` as a kernel.
+    """A plain function as a kernel.
+
+    Parameters
+    ----------
+    function : callable
+        Called as ``function(X, Y)``; returns the Gram matrix, (n_X, n_Y).
 
     Examples
     --------
@@ -191,11 +196,20 @@ class Polynomial(VectorKernel):
     Parameters
     ----------
     degree : int, default=2
+        Power, at least one.
     gamma : float, optional
         One over the number of columns by default.
     coef0 : float, default=1.0
         At least zero, for the kernel to be positive semidefinite.
     columns : int, str, slice or list of them, optional
+        Columns to use; names need a data frame.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> Polynomial(degree=2)(np.array([[1.0], [2.0]]))
+    array([[ 4.,  9.],
+           [ 9., 25.]])
     """
 
     def __init__(self, degree=2, gamma=None, coef0=1.0, columns=None):
@@ -229,6 +243,7 @@ class RBF(VectorKernel):
     factor : float, default=1.0
         Multiplies gamma: several widths around a data-driven one.
     columns : int, str, slice or list of them, optional
+        Columns to use; names need a data frame.
 
     Attributes
     ----------
@@ -283,6 +298,19 @@ class Chi2(VectorKernel):
     gamma : float or "mean", default="mean"
         ``"mean"`` is one over the mean chi-squared distance between training rows that differ.
     columns : int, str, slice or list of them, optional
+        Columns to use; names need a data frame.
+
+    Attributes
+    ----------
+    gamma_ : float
+        The value used.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> Chi2(gamma=1.0)(np.array([[1.0, 3.0], [2.0, 2.0]])).round(3)
+    array([[1.   , 0.587],
+           [0.587, 1.   ]])
     """
 
     nonnegative = True
@@ -317,6 +345,7 @@ class HistogramIntersection(VectorKernel):
     Parameters
     ----------
     columns : int, str, slice or list of them, optional
+        Columns to use; names need a data frame.
 
     Examples
     --------
@@ -348,6 +377,16 @@ def default_kernels():
     """Return the kernels used when none are named: a line and three Gaussian widths.
 
     They suit standardised numeric columns; name your own for anything else.
+
+    Returns
+    -------
+    list of Kernel
+        One linear and three Gaussian kernels, not fitted.
+
+    Examples
+    --------
+    >>> default_kernels()
+    [Linear(), RBF(factor=0.1), RBF(), RBF(factor=10.0)]
     """
     return [Linear(), RBF(factor=0.1), RBF(factor=1.0), RBF(factor=10.0)]
 

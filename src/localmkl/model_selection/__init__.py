@@ -1,5 +1,6 @@
 """Model selection at the price of a few fits: shared Grams, shared partitions, warm starts."""
 
 from localmkl.model_selection.search import MKLSearchCV
+from localmkl.model_selection.tables import evenness_curve, nested_cross_validate, score_table
 
-__all__ = ["MKLSearchCV"]
+__all__ = ["MKLSearchCV", "evenness_curve", "nested_cross_validate", "score_table"]

@@ -4,6 +4,7 @@ What runs here may run in another process: it takes arrays and small things, and
 """
 
 import time
+from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass, replace
 from traceback import format_exc
@@ -15,28 +16,12 @@ from sklearn.model_selection._validation import _score
 from sklearn.utils.metaestimators import _safe_split
 from sklearn.utils.validation import _check_method_params
 
+from localmkl.estimators._memory import Memory
 from localmkl.kernels import GramStack
 from localmkl.model_selection.plan import lane_of
 
 LAST = "last"
 """Where the track of the candidate solved last is kept, for those that are the first of their lane."""
-
-
-@dataclass(frozen=True)
-class Job:
-    """What all cells of a search share, apart from the data."""
-
-    estimator: Any
-    candidates: list
-    scorer: Any
-    error_score: Any
-    return_train_score: bool
-    fit_params: dict
-    score_params: dict
-
-    def model(self, number):
-        """Return a new, unfitted model of a candidate."""
-        return clone(self.estimator).set_params(**clone(self.candidates[number], safe=False))
 
 
 @dataclass(frozen=True)
@@ -48,40 +33,121 @@ class Fold:
     test: np.ndarray
 
 
-def detach(stack):
-    """Return a `GramStack` without its numbers, and these: they travel by their own ways."""
-    if not isinstance(stack, GramStack):
-        return stack, None
-    shell = copy(stack)
-    shell.grams = None
-    return shell, stack.grams
+@dataclass(frozen=True)
+class Job:
+    """What all cells of a search share."""
+
+    estimator: Any
+    candidates: list
+    seed: int
+    X: Any
+    y: Any
+    scorer: Any
+    error_score: Any
+    return_train_score: bool
+    fit_params: dict
+    score_params: dict
+
+    def model(self, number):
+        """Return a new, unfitted model of a candidate; one without a seed is given the search's."""
+        model = clone(self.estimator).set_params(**clone(self.candidates[number], safe=False))
+        if getattr(model, "random_state", self.seed) is None:
+            model.random_state = self.seed
+        return model
+
+    def failure(self):
+        """Return the traceback of the error at hand, or raise it if the user wants to see it."""
+        if self.error_score == "raise":
+            raise
+        return format_exc()
+
+    def fit_params_of(self, rows):
+        """Return the parameters of ``fit`` for some rows."""
+        return _check_method_params(self.X, self.fit_params, rows)
+
+    def kernel_states(self, grams, model, train):
+        """Return what identifies a model's kernels once they are fitted; None if they cannot be."""
+        try:
+            return grams.states(model, train, self.fit_params_of(train).get("sample_weight"))[1]
+        except (TypeError, ValueError):  # the fit will say why
+            return None
+
+    def memory(self, grams, model, train, parallel):
+        """Return what fits of a model on some training rows share.
+
+        Parameters
+        ----------
+        grams : SharedGrams
+        """
+        if self.fit_params.get("unlabeled") is not None:  # rows beside those whose Grams are shared
+            return Memory(parallel=parallel)
+        try:
+            return grams.memory(model, train, self.fit_params_of(train).get("sample_weight"), parallel)
+        except (TypeError, ValueError):  # the fit will say why
+            return Memory(parallel=parallel)
+
+    def prepared(self, memory, chain, fold):
+        """Return a memory that knows normalisation and partition already."""
+        X, y = _safe_split(self.estimator, self.X, self.y, fold.train)
+        for number in chain.candidates:
+            model = self.model(number)
+            model._memory = memory
+            try:
+                model._pose(X, y, **self.fit_params_of(fold.train))
+                break
+            except Exception:  # the fit will say why
+                continue
+        return memory
 
 
-def attach(shell, grams):
-    """Undo `detach`."""
-    if grams is None:
-        return shell
-    stack = copy(shell)
-    stack.grams = grams
-    return stack
+def detached(job, memory):
+    """Return a job and a memory without their large arrays, and these: they travel by their own ways."""
+    arrays = (job.X, None, job.y)
+    if isinstance(job.X, GramStack):
+        arrays = (_without_grams(job.X), job.X.grams, job.y)
+    grams = None
+    if memory.stack is not None:
+        grams, memory = memory.stack.grams, replace(memory, stack=_without_grams(memory.stack))
+    return replace(job, X=None, y=None), memory, *arrays, grams
 
 
-def run_chain(job, X, y, X_grams, grams, memory, fold, chain):
-    """Return (candidate, result) of every cell of a chain on a fold; see `columns_of`."""
-    X, memory = attach(X, X_grams), replace(memory, stack=attach(memory.stack, grams))
-    return [cell for column in columns_of(job, X, y, memory, fold, chain) for cell in column]
+def attached(job, memory, X, X_grams, y, grams):
+    """Undo `detached`."""
+    X = X if X_grams is None else _with_grams(X, X_grams)
+    if grams is not None:
+        memory = replace(memory, stack=_with_grams(memory.stack, grams))
+    return replace(job, X=X, y=y), memory
 
 
-def columns_of(job, X, y, memory, fold, chain):
+def _without_grams(stack):
+    return _with_grams(stack, None)
+
+
+def _with_grams(stack, grams):
+    other = copy(stack)
+    other.grams = grams
+    return other
+
+
+def run_chain(key, fold, chain, *parts):
+    """Return the key, and (candidate, result) of every cell of a chain on a fold, or the error."""
+    try:
+        job, memory = attached(*parts)
+        return key, [cell for column in columns_of(job, memory, fold, chain) for cell in column]
+    except Exception as error:
+        return key, error
+
+
+def columns_of(job, memory, fold, chain):
     """Yield, column by column, a list of (candidate, result) in the form of scikit-learn's searches."""
-    X_train, y_train = _safe_split(job.estimator, X, y, fold.train)
-    X_test, y_test = _safe_split(job.estimator, X, y, fold.test, fold.train)
+    X_train, y_train = _safe_split(job.estimator, job.X, job.y, fold.train)
+    X_test, y_test = _safe_split(job.estimator, job.X, job.y, fold.test, fold.train)
     if memory.stack is not None:
         memory = replace(memory, known=((X_test, fold.test), (X_train, fold.train)))
-    fit_params = _check_method_params(X, job.fit_params, fold.train)
-    parts = {"test": (X_test, y_test, _check_method_params(X, job.score_params, fold.test))}
+    fit_params = job.fit_params_of(fold.train)
+    parts = {"test": (X_test, y_test, _check_method_params(job.X, job.score_params, fold.test))}
     if job.return_train_score:
-        parts["train"] = (X_train, y_train, _check_method_params(X, job.score_params, fold.train))
+        parts["train"] = (X_train, y_train, _check_method_params(job.X, job.score_params, fold.train))
     tracks: dict = {}
     for column in chain.columns:
         start = time.perf_counter()
@@ -89,7 +155,8 @@ def columns_of(job, X, y, memory, fold, chain):
         seconds = (time.perf_counter() - start) / len(column)
         models = [outcome for outcome in fitted.values() if not isinstance(outcome, str)]
         if models:
-            models[0]._foresee(models, X_test)
+            with suppress(Exception):  # the scorer will meet it again, and knows what to do
+                models[0]._foresee(models, X_test, memory)
         yield [
             (number, {**_result(job, outcome, parts), "fit_time": seconds})
             for number, outcome in fitted.items()
@@ -106,16 +173,18 @@ def _fit_column(job, column, memory, tracks, X, y, fit_params):
         try:
             posed[number] = model, model._pose(X, y, **fit_params)
         except Exception:
-            if job.error_score == "raise":
-                raise
-            outcomes[number] = format_exc()
+            outcomes[number] = job.failure()
     for numbers in _waves(posed, job, tracks):
         models, tasks = zip(*(posed[number] for number in numbers), strict=True)
         near = [tracks.get(lane_of(job.candidates[number]), tracks.get(LAST)) for number in numbers]
-        if near[0] is None:
-            solved = [model._solve_classes(task) for model, task in zip(models, tasks, strict=True)]
-        else:
-            solved = models[0]._solve_near(models, tasks, near)
+        try:
+            if near[0] is None:
+                solved = [models[0]._solve_classes(tasks[0])]
+            else:
+                solved = models[0]._solve_near(models, tasks, near)
+        except Exception:
+            outcomes |= dict.fromkeys(numbers, job.failure())
+            continue
         for number, model, task, solutions in zip(numbers, models, tasks, solved, strict=True):
             outcomes[number] = model._answer(task, solutions)
             pairs = list(zip(solutions, task.problems, strict=True))

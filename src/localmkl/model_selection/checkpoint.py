@@ -31,7 +31,7 @@ class Checkpoint:
 
     def __init__(self, path, parts, settings):
         self.path = Path(path)
-        self.finished: dict[str, list] = {}
+        self.finished: dict[tuple, list] = {}
         if not self.path.exists():
             self.settings = settings
             _write_whole(self.path, _line(HEADER, {"parts": parts, "settings": settings}))
@@ -47,7 +47,7 @@ class Checkpoint:
         self.settings = records[0]["value"]["settings"]
         for record in records[1:]:
             if record is not None:
-                self.finished[record["value"]["key"]] = record["value"]["cells"]
+                self.finished[tuple(record["value"]["key"])] = record["value"]["cells"]
         if not content.endswith(b"\n"):
             os.truncate(self.path, content.rfind(b"\n") + 1)
 

@@ -1,10 +1,10 @@
-"""Which candidates run one after the other, each from what the ones before foretell.
+"""Which candidates run one after the other, each from the solution of a neighbour.
 
-A *group* shares every parameter that is not on the path, hence Grams, normalisation and partition. In a group,
-candidates of one evenness share their memberships: they form a *column*, whose Grams are read for all of them
-together. From column to column, evenness moves the solution slowly and smoothly; C and p do not, so a *lane*
-keeps them. A *chain* is a few lanes over all columns, and the unit of work: its first candidate starts cold, so
-that its results depend neither on the number of workers nor on an interruption.
+A *group* shares every parameter that is not on the path, hence Grams, normalisation and partition. Its
+candidates of one evenness share their memberships: they form a *column*, and read the Grams together. From
+column to column evenness moves a solution slowly; C and p would not, so a *lane* keeps them. A *chain* is a
+few lanes over all columns, and the unit of work: it starts cold, so that its results depend neither on the
+number of workers nor on an interruption.
 """
 
 from collections import defaultdict
@@ -72,20 +72,18 @@ def _identity(value):
 def _chains(members, candidates, defaults):
     """Yield the chains of a group, each as a tuple of columns."""
 
-    def value(number, name):
-        return candidates[number].get(name, defaults.get(name))
+    def values(number, *names):
+        own = {**defaults, **candidates[number]}
+        return [own.get(name) if isinstance(own.get(name), Real) else 0.0 for name in names]
 
-    def sortable(number, names):
-        values = [value(number, name) for name in names]
-        return [v if isinstance(v, Real) else 0.0 for v in values]
-
-    lanes = defaultdict(list)
-    for number in sorted(members, key=lambda number: sortable(number, (*ACROSS, ALONG))):
+    lanes: dict[tuple, list[int]] = defaultdict(list)
+    for number in sorted(members, key=lambda number: values(number, *ACROSS, ALONG)):
         lanes[lane_of(candidates[number])].append(number)
     size = LANES if len(lanes) < len(members) else SINGLES
-    for first in range(0, len(lanes), size):
-        columns = defaultdict(list)
-        for number in sum(list(lanes.values())[first : first + size], []):
-            columns[repr(value(number, ALONG))].append(number)
-        ordered = sorted(columns.values(), key=lambda column: sortable(column[0], (ALONG,)))
-        yield tuple(tuple(column) for column in ordered)
+    every = list(lanes.values())
+    for first in range(0, len(every), size):
+        columns: dict[float, list[int]] = defaultdict(list)
+        for lane in every[first : first + size]:
+            for number in lane:
+                columns[values(number, ALONG)[0]].append(number)
+        yield tuple(tuple(columns[place]) for place in sorted(columns))

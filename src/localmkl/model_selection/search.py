@@ -1,33 +1,109 @@
-"""Search over parameters of the estimators of localmkl, as scikit-learn's searches do it."""
+"""Search over the parameters of localmkl's estimators, as scikit-learn's searches do it.
 
+What is shared: Grams (over all folds and candidates), normalisation and partition (over the candidates of a
+fold), reading the stack (over candidates of one evenness), solutions (as starts of their neighbours).
+"""
+
+import os
 import time
+from dataclasses import replace
 from numbers import Integral
 
 import numpy as np
+from joblib import effective_n_jobs
 from sklearn.base import clone, is_classifier
 from sklearn.model_selection import ParameterGrid, ParameterSampler, check_cv
 from sklearn.model_selection._search import BaseSearchCV
-from sklearn.model_selection._validation import (
-    _insert_error_scores,
-    _warn_or_raise_about_fit_failures,
-)
-from sklearn.utils import indexable
+from sklearn.model_selection._validation import _insert_error_scores, _warn_or_raise_about_fit_failures
+from sklearn.utils import check_random_state, indexable
 from sklearn.utils.validation import _check_method_params
 
+from localmkl import __version__
+from localmkl.estimators._base import BaseMKL
 from localmkl.kernels import GramStack
-from localmkl.model_selection.cells import Fold, Job, columns_of
+from localmkl.model_selection.cells import Fold, Job
+from localmkl.model_selection.checkpoint import Checkpoint, fingerprint
 from localmkl.model_selection.grams import SharedGrams
-from localmkl.model_selection.plan import plan
+from localmkl.model_selection.run import Run
 
 
 class MKLSearchCV(BaseSearchCV):
-    """Cross-validated search over parameters, with shared Grams, shared partitions and warm starts."""
+    """Cross-validated search over parameters at the price of a few fits.
 
-    _parameter_constraints = {
+    A drop-in for scikit-learn's ``GridSearchCV`` (with `n_iter`: ``RandomizedSearchCV``) for the estimators
+    of localmkl: same parameters, same attributes and, within the effect of the estimator's `tol`, the same
+    scores. Every base Gram is computed once; kernel k-means runs once for each fold and number of
+    clusters; solutions start from their neighbours along `C`, `evenness`, `p` and `epsilon`, and
+    candidates of one evenness read the Gram stack together. Whatever is learned (normalisation, clusters,
+    widths of kernels) is learned on the training rows of a fold alone.
+
+    Parameters
+    ----------
+    estimator : estimator of localmkl
+    param_grid : dict or list of dict
+        Values (with `n_iter`, also distributions) of each parameter.
+    scoring : str, callable, list, tuple, dict or None
+        As for ``GridSearchCV``, several metrics included.
+    n_jobs : int or None, default=None
+        Workers. They read one Gram stack through a memory map; any joblib backend will do, also dask's:
+        ``with joblib.parallel_config(backend="dask"): search.fit(X, y)``.
+    refit : bool, str or callable, default=True
+        Whether to fit the best candidate on all rows; with several metrics, the name of the one that decides.
+    cv : int, splitter, iterable of (train, test) or None
+        A fixed validation set is ``[(train, valid)]``.
+    n_iter : int or None, default=None
+        Draw this many candidates instead of trying all.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the draw, and of estimators without a seed of their own.
+    checkpoint : path-like or None, default=None
+        A file of finished work. A search that is started again with the same file goes on where it was
+        stopped, and gives the same table.
+    verbose : int, default=0
+        Show a progress bar on stderr.
+    error_score : "raise" or number, default=nan
+        Score of a candidate that cannot be fitted.
+    return_train_score : bool, default=False
+
+    Attributes
+    ----------
+    cv_results_ : dict of ndarray
+        As for ``GridSearchCV``; `mean_fit_time` shares the time of fits that ran together evenly.
+    best_estimator_ : estimator
+    best_params_ : dict
+    best_score_ : float
+    best_index_ : int
+    scorer_ : callable or dict
+    n_splits_ : int
+    refit_time_ : float
+    multimetric_ : bool
+    interrupted_ : bool
+        Whether Ctrl-C ended the search; `cv_results_` then holds the candidates that are complete.
+
+    See Also
+    --------
+    nested_cross_validate : Judge the whole search on rows it has not seen.
+    score_table : The scores as a tidy table.
+
+    Examples
+    --------
+    >>> from localmkl import CLMKLClassifier
+    >>> from localmkl.datasets import make_localized
+    >>> from localmkl.model_selection import MKLSearchCV
+    >>> X, y = make_localized(n_samples=100, random_state=0)[:2]
+    >>> grid = {"C": [0.1, 1.0, 10.0], "evenness": [0.5, 0.7, 0.9]}
+    >>> search = MKLSearchCV(CLMKLClassifier(n_clusters=2, random_state=0), grid, cv=3).fit(X, y)
+    >>> sorted(search.best_params_), len(search.cv_results_["params"])
+    (['C', 'evenness'], 9)
+    >>> search.predict(X).shape
+    (100,)
+    """
+
+    _parameter_constraints: dict = {  # noqa: RUF012
         **BaseSearchCV._parameter_constraints,
         "param_grid": [dict, list],
         "n_iter": [Integral, None],
         "random_state": ["random_state"],
+        "checkpoint": [str, os.PathLike, None],
     }
 
     def __init__(
@@ -62,63 +138,119 @@ class MKLSearchCV(BaseSearchCV):
         self.checkpoint = checkpoint
 
     def fit(self, X, y=None, **params):
-        """Fit every candidate on every fold, and the best one on all rows."""
-        scorer, refit_metric = self._get_scorers()
+        """Fit every candidate on every fold, and the best one on all rows.
+
+        Parameters
+        ----------
+        X : array, data frame, sequences or GramStack
+            Rows, or their square stack when precomputed.
+        y : array-like of shape (n_samples,)
+        **params : dict
+            Passed to ``fit`` of the estimator (`sample_weight`, split like the rows), to the scorer and to
+            the splitter (`groups`), as in ``GridSearchCV``.
+
+        Returns
+        -------
+        self
+        """
+        self._validate_params()
+        if not isinstance(self.estimator, BaseMKL):
+            raise TypeError(
+                f"`estimator` must be an estimator of localmkl, got {type(self.estimator).__name__}; for "
+                "pipelines and others use scikit-learn's GridSearchCV."
+            )
         if self.estimator._precomputed and not isinstance(X, GramStack):
             X = GramStack(X)
         X, y = indexable(X, y)
         params = _check_method_params(X, params=params)
         routed = self._get_routed_params_for_fit(params)
         cv = check_cv(self.cv, y, classifier=is_classifier(self.estimator))
-        folds = [Fold(number, *pair) for number, pair in enumerate(cv.split(X, y, **routed.splitter.split))]
-        self.n_splits_ = len(folds)
-        candidates = self._candidates()
-        chains = plan(candidates, self.estimator.get_params(deep=False))
+        splits = cv.split(X, y, **routed.splitter.split)
+        folds = [Fold(number, *pair) for number, pair in enumerate(splits)]
+        scorer, refit_metric = self._get_scorers()
         job = Job(
-            clone(self.estimator),
-            candidates,
-            scorer,
-            self.error_score,
-            self.return_train_score,
-            routed.estimator.fit,
-            routed.scorer.score,
+            estimator=clone(self.estimator),
+            candidates=self._candidates(),
+            seed=int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max)),
+            X=X,
+            y=y,
+            scorer=scorer,
+            error_score=self.error_score,
+            return_train_score=self.return_train_score,
+            fit_params=routed.estimator.fit,
+            score_params=routed.scorer.score,
         )
-        results = {}
+        checkpoint = self._checkpoint(job, folds)
+        if checkpoint is not None:
+            job = replace(job, seed=checkpoint.settings["seed"])
         rows = clone(self.estimator)._check_rows(X, reset=True)
-        with SharedGrams(rows, on_disk=False) as grams:
-            for fold in folds:
-                memories = {}
-                for chain in chains:
-                    if chain.group not in memories:
-                        first = job.model(chain.candidates[0])
-                        memories[chain.group] = grams.memory(first, fold.train, None)
-                    for column in columns_of(job, X, y, memories[chain.group], fold, chain):
-                        for number, result in column:
-                            results[number, fold.number] = result
-            out = [results[c, f.number] for c in range(len(candidates)) for f in folds]
-            _warn_or_raise_about_fit_failures(out, self.error_score)
-            if callable(self.scoring):
-                _insert_error_scores(out, self.error_score)
-            self.cv_results_ = self._format_results(candidates, len(folds), out)
-            first_score = out[0]["test_scores"]
-            self.multimetric_ = isinstance(first_score, dict)
-            if callable(self.scoring) and self.multimetric_:
-                self._check_refit_for_multimetric(first_score)
-                refit_metric = self.refit
-            self.scorer_ = getattr(scorer, "_scorers", scorer)
-            if self.refit or not self.multimetric_:
-                self.best_index_ = self._select_best_index(self.refit, refit_metric, self.cv_results_)
-                if not callable(self.refit):
-                    self.best_score_ = self.cv_results_[f"mean_test_{refit_metric}"][self.best_index_]
-                self.best_params_ = candidates[self.best_index_]
+        with SharedGrams(rows, in_files=effective_n_jobs(self.n_jobs) > 1) as grams:
+            run = Run(job, folds, grams, self.n_jobs, checkpoint)
+            self.interrupted_ = run.until_interrupted(shown=self.verbose > 0)
+            self._store(job, run.complete(), len(folds), refit_metric)
             if self.refit:
-                best = clone(self.estimator).set_params(**clone(self.best_params_, safe=False))
-                start = time.perf_counter()
-                self.best_estimator_ = best.fit(X, y, **routed.estimator.fit)
-                self.refit_time_ = time.perf_counter() - start
+                self._refit(job, grams)
         return self
 
     def _candidates(self):
         if self.n_iter is None:
-            return list(ParameterGrid(self.param_grid))
-        return list(ParameterSampler(self.param_grid, self.n_iter, random_state=self.random_state))
+            candidates = list(ParameterGrid(self.param_grid))
+        else:
+            sampler = ParameterSampler(self.param_grid, self.n_iter, random_state=self.random_state)
+            candidates = list(sampler)
+        for name in {name for candidate in candidates for name in candidate}:
+            if name not in self.estimator.get_params():
+                raise ValueError(
+                    f"`param_grid` must name parameters of {type(self.estimator).__name__}, got {name!r}; "
+                    f"they are {', '.join(sorted(self.estimator.get_params(deep=False)))}."
+                )
+        return candidates
+
+    def _checkpoint(self, job, folds):
+        if self.checkpoint is None:
+            return None
+        X = job.X
+        rows = (X.grams, X.rows, X.columns) if isinstance(X, GramStack) else X
+        parts = {
+            "version": __version__,
+            "estimator": (type(job.estimator), job.estimator.get_params()),
+            "candidates": job.candidates,
+            "rows": rows,
+            "targets": job.y,
+            "splits": [(fold.train, fold.test) for fold in folds],
+            "scoring": (self.scoring, self.error_score, self.return_train_score),
+            "fit parameters": (job.fit_params, job.score_params),
+        }
+        prints = {name: fingerprint(part) for name, part in parts.items()}
+        return Checkpoint(self.checkpoint, prints, {"seed": job.seed})
+
+    def _store(self, job, results, n_splits, refit_metric):
+        """Set what ``GridSearchCV`` sets, from the results of the candidates that are complete."""
+        candidates = [job.candidates[number] for number in results]
+        out = [cell for cells in results.values() for cell in cells]
+        _warn_or_raise_about_fit_failures(out, self.error_score)
+        if callable(self.scoring):
+            _insert_error_scores(out, self.error_score)
+        self.n_splits_ = n_splits
+        self.cv_results_ = self._format_results(candidates, n_splits, out)
+        scores = out[0]["test_scores"]
+        self.multimetric_ = isinstance(scores, dict)
+        if callable(self.scoring) and self.multimetric_:
+            self._check_refit_for_multimetric(scores)
+            refit_metric = self.refit
+        self.scorer_ = getattr(job.scorer, "_scorers", job.scorer)
+        if self.refit or not self.multimetric_:
+            self.best_index_ = self._select_best_index(self.refit, refit_metric, self.cv_results_)
+            self.best_params_ = candidates[self.best_index_]
+            if not callable(self.refit):
+                self.best_score_ = self.cv_results_[f"mean_test_{refit_metric}"][self.best_index_]
+
+    def _refit(self, job, grams):
+        best = clone(self.estimator).set_params(**clone(self.best_params_, safe=False))
+        start = time.perf_counter()
+        best._memory = job.memory(grams, best, np.arange(len(job.y)), parallel=True)
+        self.best_estimator_ = best.fit(job.X, job.y, **job.fit_params)
+        del best._memory
+        self.refit_time_ = time.perf_counter() - start
+        if hasattr(best, "feature_names_in_"):
+            self.feature_names_in_ = best.feature_names_in_

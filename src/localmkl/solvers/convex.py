@@ -40,6 +40,8 @@ FIRST_TARGET = 0.01
 FLATTENED = 0.3
 """A line search ends when the slope has shrunk to this share of its start."""
 MAX_TRIALS = 12
+STUCK = 0.9
+"""A step that leaves more of the gap than this share is followed by a linear one."""
 FIRST_DAMPING = 1e-2
 ROUNDING = 1e-13
 SHARPEST_TARGET = 1e-15
@@ -249,13 +251,19 @@ class _NewtonStep:
         self.reader = reader
         self.old = np.empty((0, 0))
         self.damping = 0.0
+        self.last_gap = np.inf
 
     def take(self, weights, kernel, svm, look, target):
         """Return the next weights and their combined kernel; leave `svm` solved near there."""
         problem = self.reader.problem
         if problem.frozen:
             return weights, kernel
-        goal = self._goal(weights, kernel, svm, look, problem.p)
+        # Where K~ has low rank, at weights of zero, the model may allow no step at all; its linear part does.
+        stuck, self.last_gap = look.gap > STUCK * self.last_gap, look.gap
+        if stuck:
+            goal = minimise_linear_model(look.norms, weights, problem.p)
+        else:
+            goal = self._goal(weights, kernel, svm, look, problem.p)
         svm.forget_factor()
         slope = -0.5 * float(np.sum(look.norms * (goal - weights)))
         # K~ as it was, in the precision of the stack: the line search needs both ends.

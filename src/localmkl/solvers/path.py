@@ -1,8 +1,9 @@
 """From the solution of a problem to those of its neighbours.
 
-Neighbours have the same samples, kernels and clusters; C, p, the loss and the memberships may differ. Where only
-the memberships do, and little, a neighbour's weights often pass the certificate at once. Problems that differ
-in y, C, p and the loss alone read the stack together: one pass for all combined kernels, one for all certificates.
+Neighbours have the same samples, kernels and clusters; C, p, the loss and the memberships may differ. Where
+only the memberships do, and little, a neighbour's weights often pass the certificate at once. Problems that
+differ in y, C, p and the loss alone read the stack together: once for all combined kernels, once for all
+certificates.
 """
 
 from dataclasses import replace
@@ -94,7 +95,7 @@ def _take_rounds(attempts, n_rounds, tol, parallel):
 
 
 def _read_together(attempts, tol, parallel):
-    """Solve every attempt's SVM at its weights, and certify what comes out: two reads of the stack for all."""
+    """Solve every attempt's SVM at its weights and certify what comes out, in two reads of the stack."""
     from localmkl.backends.together_compiled import combine_together
 
     shared = attempts[0].problem
@@ -119,7 +120,8 @@ class _Attempt:
         self.svm = InnerSVM(problem.y, problem.C, problem.loss, start.alpha)
         self.reader = _Reader(problem, "compiled", parallel)
         self.newton = _NewtonStep(self.reader)
-        self.history = {"primal": [], "dual": [], "gap": [], "svm_gap": []}
+        self.kernel: np.ndarray | None = None
+        self.history: dict[str, list] = {"primal": [], "dual": [], "gap": [], "svm_gap": []}
 
     def look_at(self, products):
         """Certify weights and dual variables, given all products."""
@@ -144,14 +146,14 @@ class _Attempt:
         """Return the certified solution; if there is none yet, go on alone."""
         solution, taken = self.solution, len(self.history["gap"])
         if solution.gap > tol and taken < max_iter:
-            return solve_convex(
-                self.problem,
-                solver=self.solver,
-                tol=tol,
-                max_iter=max_iter,
-                init=solution,
-                kernel=self.kernel,
-                parallel=self.reader.options["parallel"],
-            )
+            options = {
+                "solver": self.solver,
+                "tol": tol,
+                "max_iter": max_iter,
+                "parallel": self.reader.options["parallel"],
+            }
+            further = solve_convex(self.problem, init=solution, kernel=self.kernel, **options)
+            # Weights that are zero (p = 1) leave kernels of low rank, from which steps may find no way out.
+            return further if further.converged else solve_convex(self.problem, **options)
         history = {key: np.array(values) for key, values in self.history.items()}
         return replace(solution, n_iter=taken, converged=solution.gap <= tol, history=history)

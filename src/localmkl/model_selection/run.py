@@ -1,0 +1,134 @@
+"""Run the chains of a search: in this process or in workers, stopped and taken up again."""
+
+import warnings
+
+from joblib import Parallel, delayed, effective_n_jobs
+
+from localmkl.model_selection.cells import columns_of, detached, run_chain
+from localmkl.model_selection.plan import plan
+from localmkl.model_selection.progress import progress_bar
+
+MAX_LOSSES = 3
+"""How often in a row workers may die without any of them having finished a chain."""
+
+
+class Run:
+    """The chains of a search on all folds: what is finished, what is left.
+
+    Parameters
+    ----------
+    job : Job
+    folds : list of Fold
+    grams : SharedGrams
+    n_jobs : int or None
+    checkpoint : Checkpoint or None
+    """
+
+    def __init__(self, job, folds, grams, n_jobs, checkpoint):
+        self.job, self.folds, self.grams = job, folds, grams
+        self.n_jobs, self.checkpoint = n_jobs, checkpoint
+        self.serial = effective_n_jobs(n_jobs) == 1
+        self.cells: dict = {}
+        self.memories: dict = {}
+        chains = plan(job.candidates, job.estimator.get_params(deep=False))
+        self.learned = self._kernels_learn({chain.group: chain for chain in chains}.values())
+        # Chain after chain, so that an interruption leaves candidates that are complete over all folds; fold
+        # after fold where each has a stack of its own.
+        pairs = [(k, fold) for k in range(len(chains)) for fold in folds]
+        pairs.sort(key=lambda pair: pair[1].number if self.learned else pair[0])
+        self.pending = {(k, fold.number): (chains[k], fold) for k, fold in pairs}
+        for key in list(self.pending) if checkpoint is not None else []:
+            if (done := checkpoint.finished.get(key)) is not None:
+                _, fold = self.pending.pop(key)
+                self.cells |= {(number, fold.number): cell for number, cell in done}
+
+    def _kernels_learn(self, chains):
+        """Whether the kernels of some group learn something else on every fold."""
+        models = [self.job.model(chain.candidates[0]) for chain in chains]
+        return any(
+            len({self.job.kernel_states(self.grams, model, fold.train) for fold in self.folds}) > 1
+            for model in models
+        )
+
+    def until_interrupted(self, *, shown):
+        """Run what is left; return whether Ctrl-C ended it."""
+        total = len(self.job.candidates) * len(self.folds)
+        with progress_bar(total, len(self.cells), shown=shown) as self.advance:
+            try:
+                self._run_here() if self.serial else self._run_in_workers()
+            except KeyboardInterrupt:
+                complete = len(self.complete())
+                if complete == 0:
+                    raise
+                warnings.warn(
+                    f"The search was interrupted: {complete} of {len(self.job.candidates)} candidates are "
+                    "complete over all folds, and only these are in `cv_results_`"
+                    + ("." if self.checkpoint is None else "; start it again to do the rest."),
+                    UserWarning,
+                    stacklevel=3,
+                )
+                return True
+        return False
+
+    def complete(self):
+        """Return the results over all folds of every candidate that has them, in the order of candidates."""
+        rows = {
+            number: [self.cells.get((number, fold.number)) for fold in self.folds]
+            for number in range(len(self.job.candidates))
+        }
+        return {number: row for number, row in rows.items() if None not in row}
+
+    def _run_here(self):
+        for key, (chain, fold) in list(self.pending.items()):
+            done = []
+            for column in columns_of(self.job, self._memory(chain, fold), fold, chain):
+                done += column
+                self._note(fold, column)
+            self._finish(key, done)
+
+    def _run_in_workers(self):
+        """Run chains as workers are free; what a dying worker loses is run again."""
+        losses, results = 0, self._results()
+        while self.pending:
+            try:
+                key, done = next(results)
+            except Exception:  # errors of our code come back as results: a worker has died
+                losses += 1
+                if losses == MAX_LOSSES:
+                    raise
+                results = self._results()
+                continue
+            if isinstance(done, Exception):
+                raise done
+            losses = 0
+            self._note(self.pending[key][1], done)
+            self._finish(key, done)
+
+    def _results(self):
+        tasks = [
+            delayed(run_chain)(key, fold, chain, *detached(self.job, self._memory(chain, fold)))
+            for key, (chain, fold) in self.pending.items()
+        ]
+        # Copy-on-write maps are shared like read-only ones, and need no code compiled for read-only arrays.
+        parallel = Parallel(self.n_jobs, return_as="generator_unordered", batch_size=1, mmap_mode="c")
+        return parallel(tasks)
+
+    def _memory(self, chain, fold):
+        key = fold.number, chain.group
+        if key not in self.memories:
+            if self.learned and self.serial and all(fold.number != number for number, _ in self.memories):
+                self.memories.clear()
+                self.grams.forget()
+            model = self.job.model(chain.candidates[0])
+            memory = self.job.memory(self.grams, model, fold.train, self.serial)
+            self.memories[key] = memory if self.serial else self.job.prepared(memory, chain, fold)
+        return self.memories[key]
+
+    def _note(self, fold, cells):
+        self.cells |= {(number, fold.number): cell for number, cell in cells}
+        self.advance(len(cells))
+
+    def _finish(self, key, done):
+        del self.pending[key]
+        if self.checkpoint is not None:
+            self.checkpoint.add(key, done)

@@ -1,0 +1,168 @@
+"""What a search has found, as tidy tables, and the two questions most often asked of it in one call."""
+
+import time
+
+import numpy as np
+from sklearn.base import clone, is_classifier
+from sklearn.model_selection import check_cv
+from sklearn.utils import indexable
+from sklearn.utils.metaestimators import _safe_split
+from sklearn.utils.validation import _check_method_params
+
+from localmkl.model_selection.search import MKLSearchCV
+
+
+def score_table(search):
+    """Return the scores of a fitted search, one row for each candidate, split, metric and side.
+
+    Parameters
+    ----------
+    search : MKLSearchCV
+        Any search of scikit-learn will do.
+
+    Returns
+    -------
+    pandas.DataFrame, or a dict of columns where pandas is not installed
+        Columns: the parameters, "split", "metric", "side" ("test" or "train") and "score".
+
+    Examples
+    --------
+    >>> from localmkl import MKLClassifier
+    >>> from localmkl.datasets import make_localized
+    >>> from localmkl.model_selection import MKLSearchCV, score_table
+    >>> X, y = make_localized(n_samples=60, random_state=0)[:2]
+    >>> search = MKLSearchCV(MKLClassifier(), {"C": [0.1, 1.0]}, cv=3, refit=False).fit(X, y)
+    >>> table = score_table(search)
+    >>> list(table), len(table["score"])
+    (['C', 'split', 'metric', 'side', 'score'], 6)
+    """
+    results = search.cv_results_
+    names = sorted({name for candidate in results["params"] for name in candidate})
+    columns: dict[str, list] = {name: [] for name in (*names, "split", "metric", "side", "score")}
+    for key, scores in results.items():
+        head, _, tail = key.partition("_")
+        side, _, metric = tail.partition("_")
+        if not head.startswith("split") or side not in ("test", "train"):
+            continue
+        for candidate, score in zip(results["params"], scores, strict=True):
+            for name in names:
+                columns[name].append(candidate.get(name))
+            columns["split"].append(int(head.removeprefix("split")))
+            columns["metric"].append(metric)
+            columns["side"].append(side)
+            columns["score"].append(float(score))
+    return _table(columns)
+
+
+def evenness_curve(estimator, X, y, *, evenness, C=(1.0,), cv=None, scoring=None, n_jobs=None, **fit_params):
+    """Return training and test scores over evenness and C: how much locality the data bear.
+
+    Parameters
+    ----------
+    estimator : CLMKLClassifier or CLMKLRegressor
+    X, y : rows (or a GramStack) and targets
+    evenness, C : sequences of float
+        The values to try, in all combinations.
+    cv, scoring, n_jobs
+        As for `MKLSearchCV`.
+    **fit_params
+        Passed to ``fit``.
+
+    Returns
+    -------
+    pandas.DataFrame, or a dict of columns where pandas is not installed
+        As from `score_table`.
+
+    Examples
+    --------
+    >>> from localmkl import CLMKLClassifier
+    >>> from localmkl.datasets import make_localized
+    >>> from localmkl.model_selection import evenness_curve
+    >>> X, y = make_localized(n_samples=60, random_state=0)[:2]
+    >>> model = CLMKLClassifier(n_clusters=2, random_state=0)
+    >>> table = evenness_curve(model, X, y, evenness=[0.5, 0.75, 1.0], cv=3)
+    >>> sorted(set(table["side"])), len(table["score"])
+    (['test', 'train'], 18)
+    """
+    grid = {"evenness": list(evenness), "C": list(C)}
+    search = MKLSearchCV(
+        estimator, grid, scoring=scoring, cv=cv, n_jobs=n_jobs, refit=False, return_train_score=True
+    )
+    return score_table(search.fit(X, y, **fit_params))
+
+
+def nested_cross_validate(search, X, y, *, cv=None, return_estimator=False, **params):
+    """Judge a search on rows it has not seen: on every outer fold, search on the rest.
+
+    Parameters
+    ----------
+    search : MKLSearchCV
+        Refitted on the training rows of each outer fold. With a `checkpoint`, each fold has a file of its
+        own: the path followed by a point and the number of the fold.
+    X, y : rows (or a GramStack) and targets
+    cv : int, splitter, iterable of (train, test) or None
+        The outer folds.
+    return_estimator : bool, default=False
+        Whether to return the fitted searches.
+    **params
+        Passed to ``fit`` of the search and split like the rows; `groups` also to the outer splitter.
+
+    Returns
+    -------
+    dict
+        As from scikit-learn's ``cross_validate``, one entry for each outer fold: "test_score" (with several
+        metrics "test_" and the name), "fit_time", "score_time", and the choice: "best_params",
+        "best_score" (of the inner folds).
+
+    Examples
+    --------
+    >>> from localmkl import MKLClassifier
+    >>> from localmkl.datasets import make_localized
+    >>> from localmkl.model_selection import MKLSearchCV, nested_cross_validate
+    >>> X, y = make_localized(n_samples=60, random_state=0)[:2]
+    >>> search = MKLSearchCV(MKLClassifier(), {"C": [0.1, 1.0], "p": [1, 2]}, cv=2)
+    >>> result = nested_cross_validate(search, X, y, cv=3)
+    >>> result["test_score"].shape, sorted(result["best_params"][0])
+    ((3,), ['C', 'p'])
+    """
+    if not search.refit:
+        raise ValueError("`search` must refit the best candidate to be judged, got refit=False.")
+    X, y = indexable(X, y)
+    params = _check_method_params(X, params=params)
+    outer = check_cv(cv, y, classifier=is_classifier(search.estimator))
+    rows = []
+    for number, (train, test) in enumerate(outer.split(X, y, params.get("groups"))):
+        inner = clone(search)
+        if search.checkpoint is not None:
+            inner.set_params(checkpoint=f"{search.checkpoint}.{number}")
+        X_train, y_train = _safe_split(search.estimator, X, y, train)
+        X_test, y_test = _safe_split(search.estimator, X, y, test, train)
+        start = time.perf_counter()
+        inner.fit(X_train, y_train, **_check_method_params(X, params, train))
+        fitted = time.perf_counter()
+        scores = _scores(inner, X_test, y_test)
+        row = {f"test_{name}": score for name, score in scores.items()}
+        row |= {"fit_time": fitted - start, "score_time": time.perf_counter() - fitted}
+        row |= {"best_params": inner.best_params_, "best_score": getattr(inner, "best_score_", np.nan)}
+        rows.append({**row, "estimator": inner} if return_estimator else row)
+    listed = ("best_params", "estimator")
+    return {
+        key: [row[key] for row in rows] if key in listed else np.array([row[key] for row in rows])
+        for key in rows[0]
+    }
+
+
+def _scores(search, X, y):
+    """Return every metric of a fitted search on some rows."""
+    if isinstance(search.scorer_, dict):
+        return {name: scorer(search.best_estimator_, X, y) for name, scorer in search.scorer_.items()}
+    score = search.scorer_(search.best_estimator_, X, y)
+    return score if isinstance(score, dict) else {"score": score}
+
+
+def _table(columns):
+    try:
+        import pandas as pd
+    except ImportError:
+        return {name: np.array(values) for name, values in columns.items()}
+    return pd.DataFrame(columns)
