@@ -283,6 +283,7 @@ class BaseMKL(BaseEstimator, ABC):
         Parameters
         ----------
         X : rows, or cross-Grams when precomputed
+            The samples.
 
         Returns
         -------
@@ -311,7 +312,18 @@ class BaseMKL(BaseEstimator, ABC):
             yield self._contributions_block(take_rows(X, rows), grams, rows)
 
     def kernel_diagonals(self, X):
-        """Return ``k_m(x, x)`` of the normalised kernels, (n_kernels, n_samples)."""
+        """Return ``k_m(x, x)`` of the normalised kernels.
+
+        Parameters
+        ----------
+        X : rows, or cross-Grams when precomputed
+            The samples.
+
+        Returns
+        -------
+        ndarray of shape (n_kernels, n_samples)
+            What the bounds need of the kernels.
+        """
         check_is_fitted(self)
         return self._compare(X)[1].diagonals()
 
@@ -385,15 +397,28 @@ class ClassifierPart(ClassifierMixin):
         Parameters
         ----------
         X : rows, or cross-Grams when precomputed
+            The samples.
 
         Returns
         -------
         ndarray of shape (n_samples,), or (n_samples, n_classes) with more than two classes
+            Positive values speak for ``classes_[1]``; of several classes the largest wins.
         """
         return self._decide(X)
 
     def predict(self, X):
-        """Return the predicted class of each sample."""
+        """Return the predicted class of each sample.
+
+        Parameters
+        ----------
+        X : rows, or cross-Grams when precomputed
+            The samples.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Labels out of ``classes_``.
+        """
         decisions = self._decide(X)
         if decisions.ndim == 1:
             return self.classes_[(decisions > 0.0).astype(int)]
@@ -434,10 +459,12 @@ class RegressorPart(RegressorMixin):
         Parameters
         ----------
         X : rows, or cross-Grams when precomputed
+            The samples.
 
         Returns
         -------
         ndarray of shape (n_samples,)
+            Predicted targets.
         """
         return self._decide(X)
 

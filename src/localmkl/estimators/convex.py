@@ -25,7 +25,7 @@ from localmkl.kernels import CrossGrams, GramStack
 from localmkl.kernels.stack import cosine_scales, take_rows
 from localmkl.solvers.convex import SOLVERS, solve_convex
 from localmkl.solvers.objective import Problem, uniform_weights
-from localmkl.solvers.path import moved, solve_together
+from localmkl.solvers.path import at_once, moved, nothing, solve_together
 
 GATES = ("kmeans",)
 
@@ -64,8 +64,12 @@ class ConvexMKL(BaseMKL):
 
     def _solve_classes(self, posed):
         start = None
-        if len(posed.problems) > 1:  # all classes start from the same combined kernel
+        if len(posed.problems) > 1:
             first = posed.problems[0]
+            if self._p > 1 and at_once(first) > 1 and self.n_jobs in (None, 1) and not self.verbose:
+                starts = [nothing(problem) for problem in posed.problems]
+                return solve_together(posed.problems, starts, parallel=posed.parallel, **self._options)
+            # Full steps fail too often at p = 1; but all classes start from the same combined kernel.
             weights = uniform_weights(first.weights_shape, first.p) * first.factors
             start = load().combine(
                 first.grams, first.rows, weights, first.memberships, parallel=posed.parallel
@@ -105,6 +109,7 @@ class ConvexMKL(BaseMKL):
         Parameters
         ----------
         X : rows, or cross-Grams when precomputed
+            The samples.
 
         Returns
         -------
@@ -161,12 +166,14 @@ class GlobalMKL(ConvexMKL):
         X : array, data frame, sequences or GramStack
             Training rows, or their square stack when precomputed.
         y : array-like of shape (n_samples,)
+            Labels, or real targets.
         sample_weight : array-like of shape (n_samples,), optional
             A sample of weight w counts as w equal samples.
 
         Returns
         -------
         self
+            The fitted estimator.
         """
         return self._fit(X, y, sample_weight)
 
@@ -186,6 +193,7 @@ class LocalMKL(ConvexMKL):
         X : array, data frame, sequences or GramStack
             Training rows, or their square stack when precomputed.
         y : array-like of shape (n_samples,)
+            Labels, or real targets.
         sample_weight : array-like of shape (n_samples,), optional
             A sample of weight w counts as w equal samples.
         unlabeled : rows or GramStack, optional
@@ -196,6 +204,7 @@ class LocalMKL(ConvexMKL):
         Returns
         -------
         self
+            The fitted estimator.
         """
         return self._fit(X, y, sample_weight, unlabeled)
 

@@ -31,12 +31,14 @@ class GatedMKL(BaseMKL):
         X : array, data frame, sequences or GramStack
             Training rows, or their square stack when precomputed.
         y : array-like of shape (n_samples,)
+            Labels, or real targets.
         sample_weight : array-like of shape (n_samples,), optional
             Multiplies `C` for each sample.
 
         Returns
         -------
         self
+            The fitted estimator.
         """
         return self._fit(X, y, sample_weight)
 
@@ -99,6 +101,11 @@ class GatedMKL(BaseMKL):
     def gating(self, X):
         """Return the weight that the gate gives each kernel at each row.
 
+        Parameters
+        ----------
+        X : rows, or cross-Grams when precomputed
+            The samples.
+
         Returns
         -------
         ndarray of shape (n_samples, n_kernels)
@@ -110,7 +117,18 @@ class GatedMKL(BaseMKL):
         return eta[:, 0] if eta.shape[1] == 1 else eta
 
     def memberships(self, X):
-        """Return ones, (n_samples, 1): this method has no clusters; see `gating`."""
+        """Return ones: this method has no clusters; see `gating`.
+
+        Parameters
+        ----------
+        X : rows, or cross-Grams when precomputed
+            The samples.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, 1)
+            Everybody belongs to the one cluster.
+        """
         check_is_fitted(self)
         return np.ones((self._compare(X)[1].shape[0], 1))
 

@@ -13,10 +13,12 @@ import numpy as np
 from localmkl.backends import load, one_blas_thread
 from localmkl.solvers.convex import SVM_SHARE, _NewtonStep, _Reader, solve_convex
 from localmkl.solvers.objective import (
+    Solution,
     audited_products,
     closed_form_weights,
     judge,
     relative_gap,
+    uniform_weights,
 )
 from localmkl.solvers.svm import InnerSVM
 
@@ -30,6 +32,11 @@ TOGETHER_BYTES = 2**28
 """Most memory for combined kernels that exist at the same time."""
 
 
+def at_once(problem):
+    """Return how many problems like this one may hold their combined kernels at the same time."""
+    return max(1, TOGETHER_BYTES // (8 * problem.n_samples**2))
+
+
 def moved(solution, old, new):
     """Return the solution of a neighbouring problem as a start for `new`.
 
@@ -38,6 +45,12 @@ def moved(solution, old, new):
     growth = np.divide(new.C, old.C, out=np.ones_like(new.C), where=old.C > 0.0)
     weights = solution.weights if new.p == old.p else on_sphere(solution.weights, new.p)
     return replace(solution, alpha=solution.alpha * growth, weights=weights)
+
+
+def nothing(problem):
+    """Return the start of a problem that has no neighbour: even weights, dual variables of zero."""
+    weights = uniform_weights(problem.weights_shape, problem.p)
+    return Solution(weights, np.zeros(problem.n_samples), 0.0, np.inf, -np.inf, np.inf, 0.0)
 
 
 def on_sphere(weights, p):
@@ -59,7 +72,7 @@ def solve_together(problems, starts, *, solver="newton", tol=1e-3, max_iter=500,
     ----------
     problems : sequence of Problem
     starts : sequence of Solution
-        What `moved` returned.
+        What `moved` or `nothing` returned.
     solver, tol, max_iter, parallel
         As for `solve_convex`.
 
@@ -67,15 +80,14 @@ def solve_together(problems, starts, *, solver="newton", tol=1e-3, max_iter=500,
     -------
     list of Solution
     """
-    at_once = max(1, TOGETHER_BYTES // (8 * problems[0].n_samples ** 2))
     solutions = []
+    step = at_once(problems[0])
     with one_blas_thread():
-        for first in range(0, len(problems), at_once):
+        for first in range(0, len(problems), step):
+            chosen = slice(first, first + step)
             attempts = [
                 _Attempt(problem, start, solver, parallel)
-                for problem, start in zip(
-                    problems[first : first + at_once], starts[first : first + at_once], strict=True
-                )
+                for problem, start in zip(problems[chosen], starts[chosen], strict=True)
             ]
             _take_rounds(attempts, min(ROUNDS, max_iter), tol, parallel)
             solutions += [attempt.finish(tol, max_iter) for attempt in attempts]
@@ -89,7 +101,7 @@ def _take_rounds(attempts, n_rounds, tol, parallel):
             for attempt in active:
                 attempt.step()
         _read_together(active, tol, parallel)
-        active = [attempt for attempt in active if attempt.solution.gap > tol]
+        active = [attempt for attempt in active if attempt.solution.gap > tol and not attempt.risen]
         if not active:
             break
 
@@ -121,10 +133,15 @@ class _Attempt:
         self.reader = _Reader(problem, "compiled", parallel)
         self.newton = _NewtonStep(self.reader)
         self.kernel: np.ndarray | None = None
+        self.risen = False
         self.history: dict[str, list] = {"primal": [], "dual": [], "gap": [], "svm_gap": []}
 
     def look_at(self, products):
-        """Certify weights and dual variables, given all products."""
+        """Certify weights and dual variables, given all products; a step that raised the primal is the last."""
+        self.risen = self.svm.primal > min(self.history["primal"], default=np.inf) + self.svm.gap
+        if self.risen:
+            self.kernel = None  # it belongs to weights that are given up
+            return
         self.solution = judge(self.problem, self.weights, self.svm.alpha.copy(), products)
         every = np.arange(self.problem.n_samples)
         self.look = self.reader._look(self.svm, products, every, self.solution)
