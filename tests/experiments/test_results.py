@@ -97,3 +97,15 @@ def test_provenance_says_who_and_when():
     assert found["cores"] >= 1
     assert found["cpu"]
     assert found["date"].endswith("+00:00")
+
+
+def test_a_run_goes_on_from_compressed_rows(tmp_path):
+    path = tmp_path / "rows.jsonl"
+    with ResultFile(path, {"seed": 0}) as file:
+        file.append([{"score": 0.5}])
+    (tmp_path / "rows.jsonl.gz").write_bytes(gzip.compress(path.read_bytes()))
+    path.unlink()
+    with ResultFile(path, {"seed": 0}) as file:
+        assert file.rows == [{"score": 0.5}]
+        file.append([{"score": 0.6}])
+    assert read_results(path)[1] == [{"score": 0.5}, {"score": 0.6}]

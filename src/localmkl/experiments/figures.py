@@ -52,6 +52,8 @@ def draw_figure(experiment, source, rows, path):
             if seconds:
                 axis.set(xscale="log", yscale="log")
         axes[0].set_ylabel("seconds" if seconds else f"{experiment.metric} in percent")
-        axes[-1].legend(fontsize="x-small")
+        pairs = [pair for axis in axes for pair in zip(*axis.get_legend_handles_labels(), strict=True)]
+        shown = {label: line for line, label in pairs}
+        axes[-1].legend(shown.values(), shown.keys(), fontsize="x-small")
         figure.savefig(path, metadata={"Date": None})
     return True

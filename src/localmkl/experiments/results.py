@@ -23,7 +23,8 @@ class ResultFile:
     Parameters
     ----------
     path : path-like
-        A ``.jsonl`` file; it is made with its folder if it is not there.
+        A ``.jsonl`` file; it is made with its folder if it is not there, from the rows of a ``.jsonl.gz``
+        file beside it if there are any.
     settings : dict
         What gives the rows their meaning. A file with other settings is refused.
 
@@ -46,8 +47,10 @@ class ResultFile:
         self.path.parent.mkdir(parents=True, exist_ok=True)
         self._lock = _lock(self.path.with_suffix(".lock"))
         try:
+            packed = self.path.with_suffix(".jsonl.gz")
             if not self.path.exists():
-                _write_whole(self.path, _line({"settings": self.settings}))
+                rows = gzip.decompress(packed.read_bytes()) if packed.exists() else b""
+                _write_whole(self.path, rows or _line({"settings": self.settings}))
             whole = _whole_lines(self.path.read_bytes())
             settings, self.rows = _parse(self.path, whole)
             check_settings(self.path, settings, self.settings)

@@ -137,7 +137,7 @@ class _Attempt:
         self.history: dict[str, list] = {"primal": [], "dual": [], "gap": [], "svm_gap": []}
 
     def look_at(self, products):
-        """Certify weights and dual variables, given all products; a step that raised the primal is the last."""
+        """Certify weights and dual variables, given all products; a step that raised the primal ends it."""
         self.risen = self.svm.primal > min(self.history["primal"], default=np.inf) + self.svm.gap
         if self.risen:
             self.kernel = None  # it belongs to weights that are given up
