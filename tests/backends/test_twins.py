@@ -3,7 +3,13 @@
 import numpy as np
 import pytest
 
-from localmkl.backends import compiled, load, reference
+from localmkl.backends import compiled, load, reference, together_compiled, together_reference
+
+
+@pytest.fixture(autouse=True)
+def threads_for_small_stacks_too(monkeypatch):
+    monkeypatch.setattr(compiled, "_WORTH_THREADS", 0)
+    monkeypatch.setattr(together_compiled, "_WORTH_THREADS", 0)
 
 
 def stack(n=37, n_kernels=5, seed=0, dtype=np.float64):
@@ -43,6 +49,27 @@ def test_combinations_agree(rows, n_clusters, dtype, parallel):
     out = np.full((n, n), np.nan)
     assert compiled.combine(grams, rows, weights, memberships, out, parallel=parallel) is out
     np.testing.assert_allclose(out, expected, rtol=1e-12, atol=1e-13)
+
+
+@pytest.mark.parametrize("parallel", [True, False])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("rows", ROWS)
+@pytest.mark.parametrize(("n_problems", "n_clusters"), [(1, 1), (3, 1), (2, 3), (4, 2)])
+def test_combinations_for_several_problems_agree(n_problems, n_clusters, rows, dtype, parallel):
+    grams = stack(dtype=dtype, n_kernels=6)
+    rows = ROWS[rows]
+    n = grams.shape[1] if rows is None else len(rows)
+    rng = np.random.default_rng(1)
+    weights = rng.uniform(size=(n_problems, n_clusters, len(grams)))
+    weights[:, :, 2] = 0.0
+    weights[0, 0, 1] = 0.0
+    memberships = rng.dirichlet(np.ones(n_clusters), size=n)
+    found = together_compiled.combine_together(grams, rows, weights, memberships, parallel=parallel)
+    expected = together_reference.combine_together(grams, rows, weights, memberships)
+    np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
+    for own, kernel in zip(weights, found, strict=True):
+        alone = reference.combine(grams, rows, own, memberships)
+        np.testing.assert_allclose(kernel, alone, rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.parametrize("parallel", [True, False])

@@ -18,6 +18,8 @@ _SHRINK_EVERY = 1000
 _STRETCH = 512  # columns read at a time: the running totals stay in the innermost cache
 _TILE = 32
 _TASKS = 32
+_WORTH_THREADS = 2**20
+"""Entries of a stack below which waking other threads costs more than they help."""
 
 
 def combine(grams, rows, weights, memberships, out=None, *, parallel=True):
@@ -25,7 +27,7 @@ def combine(grams, rows, weights, memberships, out=None, *, parallel=True):
     n = memberships.shape[0]
     out = np.empty((n, n)) if out is None else out
     kept = np.flatnonzero(np.any(weights != 0.0, axis=0))
-    work = _combine_parallel if parallel else _combine_serial
+    work = _combine_parallel if parallel and len(kept) * n * n >= _WORTH_THREADS else _combine_serial
     work(
         np.asarray(grams),
         rows,
@@ -43,7 +45,8 @@ def block_products(grams, rows, vectors, *, parallel=True):
     # Each share of a kernel has totals of its own; how many there are must not depend on the threads.
     n_shares = -(-_TASKS // n_kernels)
     totals = np.empty((n_shares, n_kernels, n_vectors, n))
-    work = _block_products_parallel if parallel else _block_products_serial
+    worth = parallel and n_kernels * n * n >= _WORTH_THREADS
+    work = _block_products_parallel if worth else _block_products_serial
     work(np.asarray(grams), rows, np.ascontiguousarray(vectors.T, dtype=np.float64), totals)
     return np.ascontiguousarray(totals.sum(axis=0).transpose(1, 0, 2))
 

@@ -7,7 +7,15 @@ is shared, and every number read is used for all of them while it is in the inne
 import numba
 import numpy as np
 
-from localmkl.backends.compiled import _FASTMATH, _STRETCH, _TILE, _columns, _compile, _mirror_block
+from localmkl.backends.compiled import (
+    _FASTMATH,
+    _STRETCH,
+    _TILE,
+    _WORTH_THREADS,
+    _columns,
+    _compile,
+    _mirror_block,
+)
 
 
 def combine_together(grams, rows, weights, memberships, out=None, *, parallel=True):
@@ -17,7 +25,8 @@ def combine_together(grams, rows, weights, memberships, out=None, *, parallel=Tr
     flat = np.ascontiguousarray(weights.reshape(n_problems * n_clusters, n_kernels), dtype=np.float64)
     kept = np.flatnonzero(np.any(flat != 0.0, axis=0))
     out = np.empty((n_problems, n, n)) if out is None else out
-    work = _combine_parallel if parallel else _combine_serial
+    worth = parallel and n_problems * len(kept) * n * n >= _WORTH_THREADS
+    work = _combine_parallel if worth else _combine_serial
     work(np.asarray(grams), rows, kept, flat, np.ascontiguousarray(memberships.T, dtype=np.float64), out)
     return out
 
