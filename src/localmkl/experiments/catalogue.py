@@ -315,7 +315,31 @@ TRANSDUCTION = Experiment(
     quick=SPLICE.quick,
 )
 
+GATES = Experiment(
+    name="gates",
+    title="Clusters in the mean of all kernels against clusters in one of them",
+    published=published.NOT_IN_PAPER,
+    sources=tuple(replace(source, duration="30 minutes") for source in SPLICE.sources),
+    methods=tuple(
+        Method(
+            f"CLMKL, gate {name}",
+            "CLMKL",
+            {"C": COSTS, "evenness": falling(0.4, 0.8)},
+            {"p": 4 / 3, "gate_kernel": index},
+        )
+        for name, index in (("mean", None), ("degree 1", 0), ("degree 5", 4), ("degree 20", 19))
+    ),
+    axis="training size",
+    points=SPLICE.points,
+    repetitions=50,
+    metric="AUC",
+    reference="CLMKL, gate mean",
+    figure=tuple(f"CLMKL, gate {name}" for name in ("mean", "degree 1", "degree 5", "degree 20")),
+    protocol=SPLICE.protocol + " p = 4/3; the gate is the mean of all kernels, or one of them.",
+    quick=SPLICE.quick,
+)
+
 EXPERIMENTS = {
     experiment.name: experiment
-    for experiment in (SPLICE, TSS, PROTEIN, IMAGES, TIME, LOCALIZED, TRANSDUCTION)
+    for experiment in (SPLICE, TSS, PROTEIN, IMAGES, TIME, LOCALIZED, TRANSDUCTION, GATES)
 }
