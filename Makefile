@@ -4,12 +4,12 @@ VENV := .venv
 BIN := $(VENV)/bin
 JOBS ?= 2
 
-.PHONY: demo test lint bench clean help
+.PHONY: demo test lint docs bench clean help
 
 help:  ## list the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/ \t/'
 
-demo: $(VENV)/.run  ## compare the five methods on generated data
+demo: $(VENV)/.run  ## compare the five methods on generated data, and write a report
 	$(BIN)/localmkl demo
 
 test: $(VENV)/.dev  ## run all tests
@@ -22,6 +22,10 @@ lint: $(VENV)/.dev  ## ruff, mypy, import-linter, codespell
 	$(BIN)/lint-imports
 	$(BIN)/codespell
 
+docs: $(VENV)/.docs  ## build the documentation, running all examples; warnings are errors
+	$(BIN)/sphinx-build -W --keep-going docs docs/_build/html
+	@echo "Open docs/_build/html/index.html"
+
 bench: $(VENV)/.dev  ## run the benchmarks
 	$(BIN)/python -m benchmarks
 
@@ -30,13 +34,18 @@ $(VENV)/bin/pip:
 	$(BIN)/python -m pip install --quiet --upgrade pip
 
 $(VENV)/.run: pyproject.toml | $(VENV)/bin/pip
-	$(BIN)/python -m pip install --quiet --editable .
+	$(BIN)/python -m pip install --quiet --editable '.[report]'
 	touch $@
 
 $(VENV)/.dev: pyproject.toml $(VENV)/.run
 	$(BIN)/python -m pip install --quiet --group test --group lint
 	touch $@
 
+$(VENV)/.docs: pyproject.toml $(VENV)/.run
+	$(BIN)/python -m pip install --quiet --group docs
+	touch $@
+
 clean:  ## remove the environment and caches
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .import_linter_cache build dist
+	rm -rf docs/_build docs/auto_examples docs/generated docs/sg_execution_times.rst
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -2,17 +2,31 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 from typer.testing import CliRunner
 
 from localmkl.cli import app
 
 
-def test_the_demo_prints_methods_gaps_and_weights():
+def test_the_demo_prints_methods_gaps_and_weights_and_ends_with_the_report(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     result = CliRunner().invoke(app, ["demo", "--samples", "120"])
     assert result.exit_code == 0
     for word in ("UNIF", "LMKL", "HLMKL", "CLMKL", "accuracy", "duality gap", "Kernel weights of CLMKL"):
         assert word in result.output
+    path = Path(result.output.rstrip().rpartition(": ")[2])
+    assert path.parent == tmp_path
+    assert "held-out" in path.read_text(encoding="utf-8")
+
+
+def test_the_demo_without_the_extra_says_what_to_install(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setitem(sys.modules, "altair", None)
+    result = CliRunner().invoke(app, ["demo", "--samples", "60"])
+    assert result.exit_code == 0
+    assert "localmkl[report]" in result.output
+    assert not list(tmp_path.iterdir())
 
 
 def test_nonsense_is_refused_in_words():

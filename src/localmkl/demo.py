@@ -1,6 +1,7 @@
 """The demonstration: five methods on data where each of three groups has its own informative view."""
 
 import time
+from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
@@ -15,12 +16,14 @@ from localmkl import (
 )
 from localmkl.datasets import make_localized
 from localmkl.kernels import Linear
+from localmkl.report import write_report
 
 VIEW_NAMES = ("group", "view 1", "view 2", "view 3", "noise 1", "noise 2")
+REPORT = "localmkl-demo.html"
 
 
-def run_demo(n_samples=300, seed=0, console=None):
-    """Fit, print a table of the methods and the kernel weights of each cluster; return the models."""
+def run_demo(n_samples=300, seed=0, console=None, report=REPORT):
+    """Fit, print the methods and the kernel weights of each cluster, write a report; return the models."""
     console = Console() if console is None else console
     data = make_localized(n_samples + 1000, random_state=seed)
     X, X_test, y, y_test = train_test_split(
@@ -41,16 +44,35 @@ def run_demo(n_samples=300, seed=0, console=None):
     table = Table("method", "accuracy", "duality gap", "seconds", title="Five methods, one problem")
     for model in models.values():
         model.fit(X[:40], y[:40])  # the first fits also compile
+    seconds = {}
     for name, model in models.items():
         start = time.perf_counter()
         model.fit(X, y)
-        seconds = time.perf_counter() - start
+        seconds[name] = time.perf_counter() - start
         accuracy = f"{100 * model.score(X_test, y_test):.1f} %"
-        table.add_row(name, accuracy, f"{model.duality_gap_:.1e}", f"{seconds:.2f}")
+        table.add_row(name, accuracy, f"{model.duality_gap_:.1e}", f"{seconds[name]:.2f}")
     console.print(table)
     console.print(_weights_table("MKL", models["MKL"]))
     console.print(_weights_table("CLMKL", models["CLMKL"]))
     console.print("MKL must give one answer to 'which view matters?'; CLMKL gives one for each cluster.\n")
+    try:
+        path = write_report(
+            models["CLMKL"],
+            report,
+            X=X_test,
+            y=y_test,
+            train=(X, y),
+            kernel_names=VIEW_NAMES,
+            title="Three groups, each with its own informative view",
+            seconds=seconds["CLMKL"],
+            random_state=seed,
+        )
+    except ImportError as missing:
+        console.print(str(missing), markup=False)
+    else:
+        console.print(
+            f"The model as a report: {Path(path).resolve()}", soft_wrap=True, highlight=False, markup=False
+        )
     return models
 
 

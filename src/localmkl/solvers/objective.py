@@ -67,7 +67,13 @@ class Loss(ABC):
 
 
 class Hinge(Loss):
-    """``max(0, 1 - y f)`` for labels y in {-1, +1}."""
+    """``max(0, 1 - y f)`` for labels y in {-1, +1}.
+
+    Examples
+    --------
+    >>> Hinge().value(np.array([2.0, 0.5, 0.5]), np.array([1.0, 1.0, -1.0]))
+    array([0. , 0.5, 1.5])
+    """
 
     def value(self, scores, y):  # noqa: D102
         return np.maximum(0.0, 1.0 - y * scores)
@@ -81,7 +87,18 @@ class Hinge(Loss):
 
 @dataclass(frozen=True)
 class EpsilonInsensitive(Loss):
-    """``max(0, |y - f| - epsilon)``."""
+    """``max(0, |y - f| - epsilon)``.
+
+    Parameters
+    ----------
+    epsilon : float, default=0.1
+        Half width of the tube in which errors cost nothing.
+
+    Examples
+    --------
+    >>> EpsilonInsensitive(0.5).value(np.array([1.0, 2.0]), np.array([1.25, 4.0]))
+    array([0. , 1.5])
+    """
 
     epsilon: float = 0.1
 
@@ -118,6 +135,14 @@ class Problem:
         Norm of each cluster's kernel weights, in [1, inf].
     rows : ndarray of shape (n,), optional
         Which rows (and columns) of `grams` are the training samples; all of them by default.
+
+    Examples
+    --------
+    >>> x, y = np.array([-2.0, -1.0, 1.0, 3.0]), np.array([-1.0, -1.0, 1.0, 1.0])
+    >>> grams = np.stack([np.outer(x, x), np.outer(x, x) ** 2])
+    >>> problem = Problem(grams, np.ones(2), np.ones((4, 1)), y, np.ones(4), Hinge(), p=1)
+    >>> problem.n_samples, problem.weights_shape
+    (4, (1, 2))
     """
 
     grams: np.ndarray
@@ -162,8 +187,28 @@ class Solution:
     """An answer with its certificate.
 
     `gap` is always the relative duality gap of exactly this `weights` and `alpha`, computed by
-    `certify` from the Gram matrices, not by the solver that found them. `squared_norm` is
-    ``sum_jm ||w_jm||^2 / beta_jm = sum_jm beta_jm q_jm``.
+    `certify` from the Gram matrices, not by the solver that found them.
+
+    Parameters
+    ----------
+    weights : ndarray of shape (l, M)
+        Kernel weights beta.
+    alpha : ndarray of shape (n,)
+        Signed dual variables.
+    intercept : float
+        The best b for these scores.
+    primal, dual : float
+        Bounds of the optimum from above and below.
+    gap : float
+        ``(primal - dual) / primal``.
+    squared_norm : float
+        ``sum_jm ||w_jm||^2 / beta_jm = sum_jm beta_jm q_jm``.
+    n_iter : int
+        Updates of the weights.
+    converged : bool
+        Whether the gap asked for was reached.
+    history : dict of ndarray
+        Values of every step.
     """
 
     weights: np.ndarray
@@ -182,6 +227,25 @@ def certify(problem, weights, alpha):
     """Return the `Solution` of any weights and any feasible alpha, judged from scratch.
 
     One pass over the stack in plain NumPy; the intercept is the best one for these scores.
+
+    Parameters
+    ----------
+    problem : Problem
+    weights : ndarray of shape (l, M)
+        Kernel weights in the lp balls.
+    alpha : ndarray of shape (n,)
+        Dual variables in the loss's box that sum to zero.
+
+    Returns
+    -------
+    Solution
+
+    Examples
+    --------
+    >>> x, y = np.array([-1.0, 1.0]), np.array([-1.0, 1.0])
+    >>> problem = Problem(np.outer(x, x)[None], np.ones(1), np.ones((2, 1)), y, np.ones(2), Hinge(), p=1)
+    >>> certify(problem, np.ones((1, 1)), np.array([-0.5, 0.5])).gap
+    0.0
     """
     return judge(problem, weights, alpha, products_of(problem, alpha))
 

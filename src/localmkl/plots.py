@@ -1,0 +1,441 @@
+"""Pictures of fitted models, drawn by matplotlib.
+
+Every function takes `ax`, an Axes to draw on (a new figure by default), and returns the Axes. What is drawn
+comes from the model itself or from `localmkl.explain`. matplotlib is imported when it is needed; it is the
+extra ``localmkl[plots]``.
+"""
+
+import numpy as np
+
+from localmkl._checks import check_option
+from localmkl.explain import (
+    decision_part,
+    histories,
+    kernel_contributions,
+    kernel_family,
+    kernel_names,
+    kernel_shares,
+    logo_heights,
+    memberships_of,
+    position_contributions,
+    sample_map,
+    sequences_of,
+    training_rows,
+)
+
+PALETTE = ("#0f62a6", "#c25e00", "#0a7f5c", "#a03b86", "#5b6470", "#7a6a00", "#2587a8", "#b3261e")
+"""Colours of clusters and classes: told apart by everybody, and dark enough on white."""
+
+MARKERS = "osD^vPX*"
+
+ACCENT = PALETTE[0]
+
+BASES = {"A": 2, "C": 0, "G": 1, "T": 7, "U": 7}
+RESIDUES = {
+    **dict.fromkeys("AGPSTC", 2),
+    **dict.fromkeys("NQHY", 3),
+    **dict.fromkeys("KR", 0),
+    **dict.fromkeys("DE", 7),
+}
+"""Colours of letters, as numbers in the palette: amino acids by chemistry, the hydrophobic ones in grey."""
+
+GREY = 4
+
+
+def plot_weights(model, *, ax=None):
+    """Draw the share of each kernel in the weights of each cluster, as a heat map.
+
+    Parameters
+    ----------
+    model : fitted estimator
+        With several classes, the mean over them is drawn.
+    ax : matplotlib Axes, optional
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Examples
+    --------
+    >>> from localmkl import CLMKLClassifier
+    >>> from localmkl.datasets import make_localized
+    >>> X, y = make_localized(80, random_state=0)[:2]
+    >>> plot_weights(CLMKLClassifier(random_state=0).fit(X, y)).get_ylabel()
+    'cluster'
+    """
+    shares = 100.0 * kernel_shares(model)
+    ax = _axes(ax)
+    names = kernel_names(model)
+    image = ax.imshow(shares, cmap="Blues", vmin=0.0, aspect="auto")
+    ax.figure.colorbar(image, ax=ax, label="share of the weights in percent")
+    if shares.size <= 100:
+        for (j, m), share in np.ndenumerate(shares):
+            dark = share > 0.6 * shares.max()
+            ax.text(m, j, f"{share:.0f}", ha="center", va="center", color="white" if dark else "black")
+    slanted = sum(map(len, names)) > 60
+    ax.set_xticks(
+        range(len(names)), names, rotation=60 if slanted else 0, ha="right" if slanted else "center"
+    )
+    ax.set_yticks(range(len(shares)), range(1, len(shares) + 1))
+    family = kernel_family(model)
+    ax.set(xlabel=f"kernel ({family})" if family else "kernel", ylabel="cluster", title="Kernel weights")
+    return ax
+
+
+def plot_memberships(model, X=None, *, ax=None):
+    """Draw the memberships of all samples, one column each, as geneticists draw ancestry.
+
+    Samples are sorted by their main cluster, and within it by how clearly they belong there.
+
+    Parameters
+    ----------
+    model : fitted estimator with clusters
+    X : rows, or cross-Grams when precomputed; optional
+        By default the training samples.
+    ax : matplotlib Axes, optional
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Examples
+    --------
+    >>> from localmkl import CLMKLClassifier
+    >>> from localmkl.datasets import make_localized
+    >>> X, y = make_localized(80, random_state=0)[:2]
+    >>> model = CLMKLClassifier(random_state=0).fit(X, y)
+    >>> plot_memberships(model).get_ylabel()
+    'membership'
+    """
+    given = sorted_memberships(memberships_of(model, X))
+    ax = _axes(ax)
+    at, bottom = np.arange(len(given)), np.zeros(len(given))
+    for j, part in enumerate(given.T):
+        color = PALETTE[j % len(PALETTE)]
+        ax.bar(at, part, width=1.0, bottom=bottom, color=color, label=f"cluster {j + 1}", linewidth=0)
+        bottom += part
+    ax.set(
+        xlim=(-0.5, len(given) - 0.5),
+        ylim=(0, 1),
+        xlabel="sample, sorted",
+        ylabel="membership",
+        title="Memberships",
+    )
+    ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=min(given.shape[1], 4), frameon=False)
+    return ax
+
+
+def sorted_memberships(memberships):
+    """Return memberships with the rows sorted by main cluster, the clearest first."""
+    return memberships[np.lexsort((-memberships.max(axis=1), memberships.argmax(axis=1)))]
+
+
+def plot_map(model, X=None, *, y=None, color_by="cluster", train=None, ax=None):
+    """Draw the samples in two dimensions: kernel PCA of the gate kernel.
+
+    Parameters
+    ----------
+    model : fitted estimator
+    X : rows, or cross-Grams when precomputed; optional
+        By default the training samples.
+    y : array-like of shape (n_samples,), optional
+        Needed for ``color_by="target"``.
+    color_by : {"cluster", "target", "prediction"} or int, default="cluster"
+        An integer stands for a kernel: its contribution to the decision (with several classes, to that for
+        the predicted one).
+    train : GramStack, optional
+        With precomputed kernels, the square stack of the fit.
+    ax : matplotlib Axes, optional
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Examples
+    --------
+    >>> from localmkl import CLMKLClassifier
+    >>> from localmkl.datasets import make_localized
+    >>> X, y = make_localized(80, random_state=0)[:2]
+    >>> model = CLMKLClassifier(random_state=0).fit(X, y)
+    >>> plot_map(model, y=y, color_by="target").get_title()
+    'Samples by the gate kernel'
+    """
+    placed = sample_map(model, X, train=train)
+    rows = (training_rows(model) if train is None else train) if X is None else X
+    values = _map_values(model, rows, y, color_by)
+    ax = _axes(ax)
+    x1, x2 = placed.coordinates.T
+    if values.dtype.kind == "f":
+        centred = isinstance(color_by, int | np.integer)
+        reach = float(np.abs(values).max()) or 1.0
+        limits = {"cmap": "PuOr", "vmin": -reach, "vmax": reach} if centred else {"cmap": "viridis"}
+        points = ax.scatter(x1, x2, c=values, s=16, edgecolors="0.4", linewidths=0.3, **limits)
+        label = f"contribution of {kernel_names(model)[color_by]}" if centred else color_by
+        ax.figure.colorbar(points, ax=ax, label=label)
+    else:
+        for number, value in enumerate(np.unique(values)):
+            own = values == value
+            style = {"color": PALETTE[number % len(PALETTE)], "marker": MARKERS[number % len(MARKERS)]}
+            ax.scatter(x1[own], x2[own], s=16, alpha=0.8, linewidths=0, label=str(value), **style)
+        ax.legend(title=color_by, frameon=False)
+    first, second = 100.0 * placed.explained
+    ax.set(
+        xlabel=f"first axis ({first:.0f} % of the variance)",
+        ylabel=f"second axis ({second:.0f} %)",
+        title="Samples by the gate kernel",
+    )
+    return ax
+
+
+def _map_values(model, X, y, color_by):
+    if isinstance(color_by, int | np.integer):
+        return kernel_contributions(model, X)[:, color_by]
+    check_option("color_by", color_by, ("cluster", "target", "prediction"))
+    if color_by == "cluster":
+        return model.memberships(X).argmax(axis=1) + 1
+    if color_by == "target" and y is None:
+        raise ValueError("`y` must be given to colour the map by the target, got None.")
+    return np.asarray(model.predict(X) if color_by == "prediction" else y)
+
+
+def plot_convergence(model, *, ax=None):
+    """Draw primal and dual value of every step of the solver; between them lies the optimum.
+
+    Parameters
+    ----------
+    model : fitted estimator
+        With several classes, the one that took most steps is drawn.
+    ax : matplotlib Axes, optional
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Examples
+    --------
+    >>> from localmkl import CLMKLClassifier
+    >>> from localmkl.datasets import make_localized
+    >>> X, y = make_localized(80, random_state=0)[:2]
+    >>> model = CLMKLClassifier(random_state=0).fit(X, y)
+    >>> plot_convergence(model).get_xlabel()
+    'step'
+    """
+    steps = max(histories(model), key=lambda history: len(history["gap"]))
+    ax = _axes(ax)
+    at = np.arange(1, len(steps["gap"]) + 1)
+    ax.plot(at, steps["primal"], color=ACCENT, marker="o", markersize=4, label="primal: the solution so far")
+    ax.plot(
+        at, steps["dual"], color="0.35", marker="s", markersize=4, ls="--", label="dual: a bound on the best"
+    )
+    ax.fill_between(at, steps["dual"], steps["primal"], color=ACCENT, alpha=0.1, linewidth=0)
+    ax.xaxis.get_major_locator().set_params(integer=True)
+    ax.set(xlabel="step", ylabel="objective", title=f"Convergence (gap {model.duality_gap_:.1e})")
+    ax.legend(frameon=False)
+    return ax
+
+
+def plot_learning_curves(models, X, y, *, train_sizes=(0.2, 0.4, 0.6, 0.8, 1.0), cv=5, scoring=None, ax=None):
+    """Draw the cross-validated score of one or several models against the number of training samples.
+
+    Parameters
+    ----------
+    models : estimator or dict of str to estimator
+    X, y : rows (or GramStack) and targets
+    train_sizes : sequence, default=(0.2, 0.4, 0.6, 0.8, 1.0)
+    cv, scoring : optional
+        As in scikit-learn's `learning_curve`.
+    ax : matplotlib Axes, optional
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Examples
+    --------
+    >>> from localmkl import MKLClassifier
+    >>> from localmkl.datasets import make_localized
+    >>> X, y = make_localized(80, random_state=0)[:2]
+    >>> plot_learning_curves(MKLClassifier(), X, y, train_sizes=[0.5, 1.0], cv=3).get_xlabel()
+    'training samples'
+    """
+    from sklearn.model_selection import LearningCurveDisplay
+
+    named = models if isinstance(models, dict) else {type(models).__name__: models}
+    ax = _axes(ax)
+    for number, (name, model) in enumerate(named.items()):
+        style = {"color": PALETTE[number % len(PALETTE)]}
+        drawn = LearningCurveDisplay.from_estimator(
+            model,
+            X,
+            y,
+            train_sizes=np.asarray(train_sizes),
+            cv=cv,
+            scoring=scoring,
+            score_type="test",
+            ax=ax,
+            line_kw={**style, "marker": MARKERS[number % len(MARKERS)]},
+            fill_between_kw={**style, "alpha": 0.15, "linewidth": 0},
+        )
+        drawn.lines_[0].set_label(name)
+    ax.set(xlabel="training samples", title="Learning curves")
+    ax.legend(frameon=False)
+    return ax
+
+
+def plot_positions(model, X, *, label=None, column=None, ax=None):
+    """Draw how much each position of the sequences moves the decision, one line per cluster.
+
+    That is the standard deviation, over the samples of the cluster, of the position's contribution: a letter
+    that says the same about every sample has no importance.
+
+    Parameters
+    ----------
+    model : fitted estimator with `WeightedDegree` kernels
+    X : rows
+    label : optional
+        The class whose decision is meant; the last by default.
+    column : str or int, optional
+        As in `position_contributions`.
+    ax : matplotlib Axes, optional
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Examples
+    --------
+    >>> from localmkl import MKLClassifier
+    >>> from localmkl.datasets import load_splice
+    >>> from localmkl.kernels import WeightedDegree
+    >>> X, y, _ = load_splice("EI")
+    >>> X, y = X[:1000:20], y[:1000:20]
+    >>> model = MKLClassifier([WeightedDegree(3)]).fit(X, y)
+    >>> plot_positions(model, X).get_xlabel()
+    'position'
+    """
+    values = decision_part(model, position_contributions(model, X, column=column), label)
+    clusters = memberships_of(model, X).argmax(axis=1)
+    ax = _axes(ax)
+    for j in np.unique(clusters):
+        line = values[clusters == j].std(axis=0)
+        at = np.arange(1, len(line) + 1)
+        ax.plot(at, line, color=PALETTE[j % len(PALETTE)], drawstyle="steps-mid", label=f"cluster {j + 1}")
+    ax.set(xlabel="position", ylabel="importance", title="Importance of positions", ylim=(0, None))
+    ax.legend(frameon=False)
+    return ax
+
+
+def plot_logo(model, X, *, label=None, cluster=None, column=None, ax=None):
+    """Draw which letters speak for a class: a sequence logo of contributions.
+
+    A letter's height is its part of the mean contribution at its position, over the samples predicted to be
+    of the class, less the mean over all samples. Letters below the line speak against the class.
+
+    Parameters
+    ----------
+    model : fitted classifier with `WeightedDegree` kernels
+    X : rows
+    label : optional
+        One of ``model.classes_``; the last by default.
+    cluster : int, optional
+        Only the samples whose main cluster is this one, counted from 0.
+    column : str or int, optional
+        As in `position_contributions`.
+    ax : matplotlib Axes, optional
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Examples
+    --------
+    >>> from localmkl import MKLClassifier
+    >>> from localmkl.datasets import load_splice
+    >>> from localmkl.kernels import WeightedDegree
+    >>> X, y, _ = load_splice("EI")
+    >>> X, y = X[:1000:20], y[:1000:20]
+    >>> model = MKLClassifier([WeightedDegree(3)]).fit(X, y)
+    >>> plot_logo(model, X).get_title()
+    'What speaks for 1'
+    """
+    values = decision_part(model, position_contributions(model, X, column=column), label)
+    label = model.classes_[-1] if label is None else label
+    chosen = model.predict(X) == label
+    if cluster is not None:
+        chosen &= memberships_of(model, X).argmax(axis=1) == cluster
+    if not chosen.any():
+        raise ValueError(f"A logo needs samples predicted to be {label!r}, got none among {len(chosen)}.")
+    sequences, alphabet = sequences_of(model, X, column)
+    kept = [sequences[i] for i in np.flatnonzero(chosen)]
+    heights, letters = logo_heights((values - values.mean(axis=0))[chosen], kept, alphabet)
+    ax = draw_letters(_axes(ax), heights, letters)
+    where = "" if cluster is None else f" in cluster {cluster + 1}"
+    ax.set(xlabel="position", ylabel="contribution", title=f"What speaks for {label}{where}")
+    return ax
+
+
+def draw_letters(ax, heights, letters, *, start=1):
+    """Draw letters of given heights at each position: a sequence logo.
+
+    Parameters
+    ----------
+    ax : matplotlib Axes
+    heights : ndarray of shape (length, n_letters)
+        Positive ones stand on the line, negative ones hang below it.
+    letters : str
+    start : int, default=1
+        Number of the first position.
+
+    Returns
+    -------
+    matplotlib Axes
+    """
+    from matplotlib.font_manager import FontProperties
+    from matplotlib.patches import PathPatch
+    from matplotlib.textpath import TextPath
+    from matplotlib.transforms import Affine2D
+
+    bold = FontProperties(weight="bold")
+    outlines = {letter: TextPath((0, 0), letter, prop=bold) for letter in letters}
+    colors = letter_colors(letters)
+    for position, code, low, high in stack_letters(heights):
+        path = outlines[letters[code]]
+        box = path.get_extents()
+        place = Affine2D().translate(-box.x0, -box.y0).scale(0.92 / box.width, (high - low) / box.height)
+        place.translate(start + position - 0.46, low)
+        ax.add_patch(PathPatch(place.transform_path(path), color=PALETTE[colors[letters[code]]], linewidth=0))
+    ax.axhline(0.0, color="0.3", linewidth=0.8)
+    ax.set_xlim(start - 0.6, start + len(heights) - 0.4)
+    ax.autoscale_view(scalex=False)
+    return ax
+
+
+def stack_letters(heights):
+    """Return (position, letter number, low, high) of every letter, the tallest farthest from the line."""
+    boxes = []
+    for position, column in enumerate(heights):
+        for sign in (1.0, -1.0):
+            reached = 0.0
+            for code in np.argsort(np.abs(column), kind="stable"):
+                height = sign * column[code]
+                if height > 0.0:
+                    low, high = sorted((sign * reached, sign * (reached + height)))
+                    boxes.append((position, int(code), float(low), float(high)))
+                    reached += height
+    return boxes
+
+
+def letter_colors(letters):
+    """Return the number in the palette of each letter: four for the bases, amino acids by chemistry."""
+    table = BASES if len(letters) <= 4 else RESIDUES
+    return {letter: table.get(letter, GREY) for letter in letters}
+
+
+def _axes(ax):
+    try:
+        from matplotlib import pyplot as plt
+    except ImportError as error:
+        raise ImportError(
+            "Plots need matplotlib, which is not installed; install the extra `localmkl[plots]`."
+        ) from error
+    return plt.subplots(layout="constrained")[1] if ax is None else ax

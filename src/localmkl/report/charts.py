@@ -1,0 +1,300 @@
+"""The figures of the report as Vega-Lite specifications, made by Altair: rows of plain data in, a dict out.
+
+Colours are names of CSS variables (``var(--accent)``): the page decides what they are by day, by night and
+on paper, and no figure is drawn twice.
+"""
+
+from typing import Literal
+
+import altair as alt
+
+INK, SOFT, LINE, PAPER, ACCENT = (f"var(--{name})" for name in ("ink", "soft", "line", "paper", "accent"))
+GROUPS = 8
+"""Colours and shapes there are for clusters and classes; after that they come again."""
+
+SHAPES = (
+    "circle",
+    "square",
+    "diamond",
+    "triangle-up",
+    "triangle-down",
+    "cross",
+    "triangle-left",
+    "triangle-right",
+)
+STEPS = 7
+"""Steps of the scales of the map."""
+
+FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
+CONFIG = {
+    "background": "transparent",
+    "font": FONT,
+    "padding": 4,
+    "view": {"stroke": None},
+    "axis": {
+        "labelColor": SOFT,
+        "titleColor": SOFT,
+        "titleFontWeight": "normal",
+        "labelFontSize": 12,
+        "titleFontSize": 13,
+        "titlePadding": 8,
+        "gridColor": LINE,
+        "gridOpacity": 0.6,
+        "domain": False,
+        "tickColor": LINE,
+        "tickSize": 4,
+        "labelPadding": 5,
+        "labelFlush": False,
+    },
+    "legend": {
+        "labelColor": INK,
+        "titleColor": SOFT,
+        "titleFontWeight": "normal",
+        "labelFontSize": 12,
+        "titleFontSize": 13,
+        "orient": "top",
+        "direction": "horizontal",
+        "labelLimit": 260,
+        "symbolSize": 90,
+        "symbolStrokeWidth": 2,
+        "columns": 4,
+        "columnPadding": 10,
+    },
+    "text": {"fontSize": 12, "color": INK},
+}
+
+
+def group_color(number):
+    """Return the colour of a cluster or class, counted from 0."""
+    return f"var(--group-{number % GROUPS + 1})"
+
+
+def finish(chart, *, height):
+    """Return the specification of a chart as wide as its place on the page."""
+    fit = alt.AutoSizeParams(type="fit-x", contains="padding")
+    with alt.data_transformers.enable("default", max_rows=None):
+        spec = chart.properties(width="container", height=height, autosize=fit).to_dict(validate=False)
+    return {**spec, "config": CONFIG}
+
+
+def _rows(rows):
+    return alt.Data(values=rows)
+
+
+def _tooltips(*fields):
+    """Return tooltips from (field, title, format); text has no format."""
+    return [
+        alt.Tooltip(f"{field}:Q", title=title, format=form)
+        if form
+        else alt.Tooltip(f"{field}:N", title=title)
+        for field, title, form in fields
+    ]
+
+
+def heat_map(rows, *, order, titles=("", ""), form=".0f", from_zero=True):
+    """Return cells whose ink is their value, with the value written in.
+
+    Parameters
+    ----------
+    rows : list of dict
+        With the fields "x", "y" and "value"; cells with a true "framed" get a frame.
+    order : tuple (list, list)
+        The columns and the rows, in order.
+    titles : tuple (str, str)
+        What columns and rows are.
+    form : str
+        Format of the values.
+    from_zero : bool, default=True
+        Whether no ink stands for zero, or for the smallest value.
+    """
+    values = [row["value"] for row in rows]
+    low, high = 0.0 if from_zero else min(values), max(values)
+    span = (high - low) or 1.0
+    top = alt.Axis(labelAngle=0, orient="top", ticks=False, labelLimit=140, grid=False)
+    side = alt.Axis(labelLimit=220, ticks=False, grid=False)
+    base = alt.Chart(_rows(rows)).encode(
+        x=alt.X("x:N", sort=order[0], title=titles[0] or None, axis=top),
+        y=alt.Y("y:N", sort=order[1], title=titles[1] or None, axis=side),
+        tooltip=_tooltips(
+            ("y", titles[1] or "row", None), ("x", titles[0] or "column", None), ("value", "value", form)
+        ),
+    )
+    cells = base.mark_rect(fill=ACCENT, stroke=INK, cornerRadius=2, aria=False).encode(
+        fillOpacity=alt.FillOpacity(
+            "value:Q", scale=alt.Scale(domain=[low, low + span], range=[0.04, 1.0]), legend=None
+        ),
+        strokeWidth=alt.condition("datum.framed", alt.value(2.5), alt.value(0)),
+    )
+    dark = f"(datum.value - {low}) / {span} > 0.55"
+    text = base.mark_text(aria=False).encode(
+        text=alt.Text("value:Q", format=form),
+        color=alt.condition(dark, alt.value("var(--on-accent)"), alt.value(INK)),
+    )
+    return finish(cells + text, height=26 * len(order[1]))
+
+
+def bands(rows, *, names, n_samples):
+    """Return memberships as stacked bands: fields "at", "cluster", "number" (of the cluster) and "share"."""
+    across = alt.Scale(domain=[0, n_samples], nice=False)
+    chart = (
+        alt.Chart(_rows(rows))
+        .mark_area(interpolate="step-after", aria=False)
+        .encode(
+            x=alt.X("at:Q", title="sample, sorted by main cluster", scale=across, axis=alt.Axis(tickCount=6)),
+            y=alt.Y("share:Q", title="membership", stack="zero", scale=alt.Scale(domain=[0, 1])),
+            color=alt.Color("cluster:N", scale=_group_scale(names), title=None),
+            order=alt.Order("number:Q"),
+            tooltip=_tooltips(("cluster", "cluster", None)),
+        )
+    )
+    return finish(chart, height=220)
+
+
+def lines(rows, *, order, colors, dashes=None, titles, points=False, domains=(None, None), step=False):
+    """Return one line for each series: fields "x", "y" and "series".
+
+    `order`, `colors` and `dashes` belong to the series; `domains` are those of the axes, None: as the data.
+    """
+    across = alt.Scale(domain=domains[0], nice=False) if domains[0] else alt.Scale(nice=False)
+    upward = alt.Scale(domain=domains[1]) if domains[1] else alt.Scale(zero=step)
+    counted = all(float(row["x"]).is_integer() for row in rows)
+    axis = alt.Axis(values=_whole_ticks(rows[-1]["x"]), format="d") if counted else alt.Axis(tickCount=5)
+    stroke = alt.Legend(symbolType="stroke")
+    hue = alt.Scale(domain=order, range=colors)
+    dash = alt.Scale(domain=order, range=dashes or [[1, 0]] * len(order))
+    dotted = {"filled": True, "size": 40} if points else False
+    way: Literal["step", "linear"] = "step" if step else "linear"
+    chart = (
+        alt.Chart(_rows(rows))
+        .mark_line(point=dotted, strokeWidth=2, interpolate=way, aria=False)
+        .encode(
+            x=alt.X("x:Q", title=titles[0], scale=across, axis=axis),
+            y=alt.Y("y:Q", title=titles[1], scale=upward, axis=alt.Axis(tickCount=5)),
+            color=alt.Color("series:N", sort=order, scale=hue, title=None, legend=stroke),
+            strokeDash=alt.StrokeDash("series:N", sort=order, scale=dash, title=None, legend=stroke),
+            tooltip=_tooltips(("series", "line", None), ("x", titles[0], ".4~g"), ("y", titles[1], ".4~g")),
+        )
+    )
+    return finish(chart, height=300)
+
+
+def dots(rows, *, order, order_rows, colors, title):
+    """Return a row for each group and a dot for each method: fields "group", "method", "value"."""
+    shapes = ["circle", "square", "diamond", "triangle-up"][: len(order)]
+    chart = (
+        alt.Chart(_rows(rows))
+        .mark_point(size=110, filled=True, opacity=1, aria=False)
+        .encode(
+            x=alt.X(
+                "value:Q", title=title, scale=alt.Scale(zero=False, padding=14), axis=alt.Axis(tickCount=5)
+            ),
+            y=alt.Y("group:N", sort=order_rows, title=None, axis=alt.Axis(grid=True, ticks=False)),
+            color=alt.Color("method:N", sort=order, scale=alt.Scale(domain=order, range=colors), title=None),
+            shape=alt.Shape("method:N", sort=order, scale=alt.Scale(domain=order, range=shapes), title=None),
+            tooltip=_tooltips(
+                ("group", "samples", None), ("method", "method", None), ("value", title, ".4~g")
+            ),
+        )
+    )
+    return finish(chart, height=44 * len(order_rows))
+
+
+def scatter(rows, *, names, titles):
+    """Return points with a diagonal: fields "x", "y" and "cluster"."""
+    domain = _extent([row[key] for row in rows for key in "xy"])
+    shape = alt.Scale(domain=names, range=_cycle(SHAPES, len(names)))
+    points = (
+        alt.Chart(_rows(rows))
+        .mark_point(filled=True, size=36, opacity=0.8, aria=False)
+        .encode(
+            x=alt.X("x:Q", title=titles[0], scale=alt.Scale(domain=domain, nice=False)),
+            y=alt.Y("y:Q", title=titles[1], scale=alt.Scale(domain=domain, nice=False)),
+            color=alt.Color("cluster:N", scale=_group_scale(names), title=None),
+            shape=alt.Shape("cluster:N", scale=shape, title=None),
+            tooltip=_tooltips(
+                ("x", titles[0], ".4~g"), ("y", titles[1], ".4~g"), ("cluster", "cluster", None)
+            ),
+        )
+    )
+    ends = alt.Chart(_rows([{"x": end, "y": end} for end in domain]))
+    diagonal = ends.mark_line(color=SOFT, strokeDash=[3, 3], strokeWidth=1, aria=False)
+    return finish(diagonal.encode(x="x:Q", y="y:Q") + points, height=380)
+
+
+def bars(rows, *, order, title, limit=None):
+    """Return one bar for each part: fields "part" and "value"; `limit` is a value to mark with a line."""
+    across = alt.Scale(domain=[0.0, 1.12 * max(row["value"] for row in rows)], nice=False)
+    base = alt.Chart(_rows(rows)).encode(
+        x=alt.X("value:Q", title=title, axis=alt.Axis(tickCount=5), scale=across),
+        y=alt.Y("part:N", sort=order, title=None, axis=alt.Axis(ticks=False)),
+        tooltip=_tooltips(("part", "part", None), ("value", title, ".3f")),
+    )
+    layers = [
+        base.mark_bar(height=18, color=ACCENT, aria=False),
+        base.mark_text(align="left", dx=6, aria=False).encode(text=alt.Text("value:Q", format=".2f")),
+    ]
+    if limit is not None:
+        mark = alt.Chart(_rows([{"value": limit}]))
+        layers.append(mark.mark_rule(color=INK, strokeDash=[4, 3], aria=False).encode(x="value:Q"))
+    return finish(alt.layer(*layers), height=34 * len(order))
+
+
+def sample_map(rows, *, n_clusters, titles):
+    """Return the map, whose signals "mode", "kernel", "reach" and "chosen" the page sets.
+
+    Rows have "id", "name", "note", "x", "y", "cluster" (a number), "groups" (for each mode the number of a
+    group, or of a step) and "parts" (the contribution of each kernel).
+    """
+    start = {"mode": "cluster", "kernel": 0, "reach": 1.0, "chosen": -1}
+    half = STEPS // 2
+    step = f"clamp(round({half} * datum.parts[kernel] / reach), {-half}, {half}) + {half}"
+    color = (
+        f"mode == 'kernel' ? 'var(--swing-' + ({step}) + ')'"
+        " : mode == 'value' ? 'var(--ramp-' + datum.groups['value'] + ')'"
+        f" : 'var(--group-' + (datum.groups[mode] % {GROUPS} + 1) + ')'"
+    )
+    plain = alt.Axis(labels=False, ticks=False, tickCount=6)
+    shape = alt.Scale(domain=list(range(n_clusters)), range=_cycle(SHAPES, n_clusters))
+    across, upward = (alt.Scale(domain=_extent([row[key] for row in rows]), nice=False) for key in "xy")
+    base = alt.Chart(_rows(rows)).encode(
+        x=alt.X("x:Q", title=titles[0], axis=plain, scale=across),
+        y=alt.Y("y:Q", title=titles[1], axis=plain, scale=upward),
+    )
+    marks = (
+        base.transform_calculate(color=color)
+        .mark_point(
+            filled=True, opacity=1, size=58, stroke=PAPER, strokeWidth=0.6, aria=False, cursor="pointer"
+        )
+        .encode(
+            fill=alt.Fill("color:N", scale=None),
+            shape=alt.Shape("cluster:N", scale=shape, legend=None),
+            tooltip=_tooltips(("name", "name", None), ("note", "note", None)),
+        )
+    )
+    ring = base.transform_filter("datum.id == chosen").mark_point(
+        size=420, stroke=INK, strokeWidth=3, opacity=1, aria=False, tooltip=None
+    )
+    params = [alt.param(name=name, value=value) for name, value in start.items()]
+    return finish(alt.layer(marks, ring).add_params(*params), height=440)
+
+
+def _extent(values):
+    """Return smallest and largest value, and a little more."""
+    pad = 0.04 * ((max(values) - min(values)) or 1.0)
+    return [min(values) - pad, max(values) + pad]
+
+
+def _group_scale(names):
+    return alt.Scale(domain=names, range=[group_color(number) for number in range(len(names))])
+
+
+def _cycle(items, count):
+    return [items[number % len(items)] for number in range(count)]
+
+
+def _whole_ticks(last):
+    """Return at most a dozen whole numbers from 1 to `last`, round ones if there are more."""
+    for step in (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 5000, 10_000):
+        if last <= 12 * step:
+            break
+    return [tick for tick in range(0, last + 1, step) if tick > 0]

@@ -1,0 +1,142 @@
+"""Metrics of many samples of the rows at once, and how they are told.
+
+A metric is a function of targets, decisions and predictions, (n,), and of rows, (B, n); it returns B values.
+Classes are numbers here, 0, 1, 2 ...
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.stats import rankdata
+
+from localmkl.report.prose import brief, percent
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A metric, which direction is better, and how it is told.
+
+    Attributes
+    ----------
+    name : str
+    compute : function of (y, decisions, predictions, rows)
+    higher : bool
+        Whether more is better.
+    share : bool
+        Whether it is told in percent.
+    """
+
+    name: str
+    compute: Callable
+    higher: bool = True
+    share: bool = False
+
+    @property
+    def sign(self):
+        """One where more is better, else minus one."""
+        return 1.0 if self.higher else -1.0
+
+    @property
+    def unit(self):
+        """What values are multiplied by in figures."""
+        return 100.0 if self.share else 1.0
+
+    @property
+    def title(self):
+        """What an axis is called."""
+        return f"{self.name} in percent" if self.share else self.name
+
+    def told(self, value):
+        """Return a value as text."""
+        if self.share:
+            return percent(value, 1)
+        return f"{value:.3f}" if self.name in ("AUC", "R2") else brief(value)
+
+    def interval(self, score):
+        """Return a value with its interval as text."""
+        if self.share:
+            return f"{self.told(score.value)} [{100 * score.low:.1f} to {100 * score.high:.1f}]"
+        return f"{self.told(score.value)} [{self.told(score.low)} to {self.told(score.high)}]"
+
+    def amount(self, value, *, unit=True):
+        """Return a difference as text."""
+        if self.share:
+            return f"{100 * value:.1f}{' points' if unit else ''}"
+        return self.told(value)
+
+
+def choose_metrics(n_classes, scoring=None):
+    """Return the metrics for a number of classes (0: regression), the main one first.
+
+    The main one is what a search was scored by, where that is among them.
+    """
+    if n_classes == 0:
+        chosen = [
+            Metric("RMSE", rmse, higher=False),
+            Metric("mean absolute error", absolute_error, higher=False),
+            Metric("R2", r2),
+        ]
+    else:
+        chosen = [
+            Metric("accuracy", accuracy, share=True),
+            Metric("balanced accuracy", balanced_accuracy, share=True),
+            *([Metric("AUC", auc)] if n_classes == 2 else []),
+        ]
+    wanted = SCORINGS.get(scoring) if isinstance(scoring, str) else None
+    return sorted(chosen, key=lambda metric: metric.name != wanted)
+
+
+SCORINGS = {
+    "roc_auc": "AUC",
+    "accuracy": "accuracy",
+    "balanced_accuracy": "balanced accuracy",
+    "r2": "R2",
+    "neg_mean_absolute_error": "mean absolute error",
+    "neg_mean_squared_error": "RMSE",
+    "neg_root_mean_squared_error": "RMSE",
+}
+"""scikit-learn's names of the metrics."""
+
+
+def accuracy(y, decisions, predictions, rows):
+    """Return the share of rows predicted rightly."""
+    return (predictions == y)[rows].mean(axis=1)
+
+
+def balanced_accuracy(y, decisions, predictions, rows):
+    """Return the mean over classes of the share predicted rightly."""
+    right, recalls = (predictions == y)[rows], []
+    for label in np.unique(y):
+        own = (y == label)[rows]
+        count = own.sum(axis=1)
+        recalls.append(np.where(count > 0, (right & own).sum(axis=1) / np.maximum(count, 1), np.nan))
+    there = np.isfinite(recalls)
+    return np.where(there, recalls, 0.0).sum(axis=0) / np.maximum(there.sum(axis=0), 1)
+
+
+def auc(y, decisions, predictions, rows):
+    """Return the area under the ROC curve of the second class: the share of pairs in the right order."""
+    own = (y == 1)[rows]
+    count = own.sum(axis=1).astype(float)
+    others = rows.shape[1] - count
+    ranks = rankdata(decisions[rows], axis=1)
+    pairs = np.where(own, ranks, 0.0).sum(axis=1) - count * (count + 1.0) / 2.0
+    return np.divide(pairs, count * others, out=np.full(len(rows), np.nan), where=count * others > 0)
+
+
+def rmse(y, decisions, predictions, rows):
+    """Return the root of the mean squared error."""
+    return np.sqrt(np.square(y - predictions)[rows].mean(axis=1))
+
+
+def absolute_error(y, decisions, predictions, rows):
+    """Return the mean absolute error."""
+    return np.abs(y - predictions)[rows].mean(axis=1)
+
+
+def r2(y, decisions, predictions, rows):
+    """Return the share of the variance that is explained."""
+    spread = y[rows].var(axis=1)
+    error = np.square(y - predictions)[rows].mean(axis=1)
+    return np.divide(spread - error, spread, out=np.full(len(rows), np.nan), where=spread > 0.0)

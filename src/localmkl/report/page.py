@@ -1,0 +1,194 @@
+"""The report's page: sections in, one HTML file out, which needs no network."""
+
+import json
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+
+from localmkl._checks import check_integer
+from localmkl.explain import kernel_shares
+from localmkl.persistence import _write_whole
+from localmkl.report.quality import TRAINING, assess
+from localmkl.report.subject import Subject
+
+
+def write_report(
+    model,
+    path,
+    *,
+    X=None,
+    y=None,
+    train=None,
+    names=None,
+    kernel_names=None,
+    title=None,
+    cv=5,
+    baselines=True,
+    seconds=None,
+    max_samples=1000,
+    random_state=0,
+):
+    """Write what a fitted model says, and how good it is, as one HTML file that needs no network.
+
+    Parameters
+    ----------
+    model : fitted estimator of localmkl, or a fitted pipeline or search that ends in one
+        A search adds the table of its candidates.
+    path : str or path-like
+        The file; it is written whole or not at all.
+    X : rows, or GramStack; optional
+        The samples to show. With precomputed kernels, their Grams with the training rows. By default the
+        training rows, where the model keeps them.
+    y : array-like of shape (n_samples,), optional
+        Their targets. Quality is measured on those rows that the model was not trained on. If it was trained
+        on all of them, it is cross-validated.
+    train : tuple (X, y), optional
+        The training data: needed beside held-out data for the baselines and the bound.
+    names : sequence of str, optional
+        Names of the rows of `X`.
+    kernel_names : sequence of str, optional
+    title : str, optional
+    cv : int, default=5
+        Folds of the cross-validation; 0 for none.
+    baselines : bool, default=True
+        Fit equal weights (UNIF) and global weights (MKL) for comparison.
+    seconds : float, optional
+        How long the training took.
+    max_samples : int, default=1000
+        Most samples that are shown one by one, a random choice of more.
+    random_state : int, default=0
+        Seed of that choice, of folds and of the bootstrap.
+
+    Returns
+    -------
+    path : pathlib.Path
+        Where the report is.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from localmkl import CLMKLClassifier
+    >>> from localmkl.datasets import make_localized
+    >>> X, y = make_localized(60, random_state=0)[:2]
+    >>> model = CLMKLClassifier(random_state=0).fit(X, y)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = write_report(model, f"{folder}/report.html", X=X, y=y, cv=2)
+    ...     print(path.name, path.read_text(encoding="utf-8")[:15])
+    report.html <!doctype html>
+    """
+    _check_extra()
+    check_integer("cv", cv, low=0)
+    check_integer("max_samples", max_samples, low=2)
+    check_integer("random_state", random_state, low=0)
+    path = Path(path)
+    if not path.absolute().parent.is_dir():
+        raise FileNotFoundError(f"The report's folder {str(path.parent)!r} does not exist; make it first.")
+    subject = Subject(model, X, y, train, names, kernel_names, max_samples, random_state)
+    quality = assess(subject, cv=cv, baselines=baselines, seconds=seconds)
+    lead, sections, modes = _tell(subject, quality, seconds)
+    page = render(
+        sections,
+        title=title or f"{subject.method}: what matters where",
+        lead=lead,
+        facts=facts(subject, quality),
+        modes=modes,
+        kernels=subject.kernels,
+    )
+    _write_whole(path, page.encode("utf-8"))
+    return path
+
+
+def _tell(subject, quality, seconds):
+    """Return the sentences at the top, the sections, and the ways to colour the map."""
+    from altair.utils.schemapi import debug_mode
+
+    from localmkl.report import evidence, sections
+
+    lead = [sections.weights_text(kernel_shares(subject.model), subject.kernels, subject.clusters)]
+    if quality is not None and quality.kind != TRAINING:
+        lead.insert(0, evidence.lead_text(quality))
+    with debug_mode(False):  # or Altair checks every part of every chart, which the tests do once
+        the_map, modes = sections.sample_map(subject)
+        parts = [
+            evidence.done(subject, seconds),
+            evidence.quality(subject, quality),
+            the_map,
+            sections.weights(subject),
+            sections.memberships(subject),
+            sections.positions(subject),
+            sections.samples(subject),
+            evidence.tuning(subject),
+            evidence.convergence(subject),
+            evidence.bound(subject),
+            evidence.made(subject),
+        ]
+    return lead, [part for part in parts if part is not None], modes
+
+
+def facts(subject, quality):
+    """Return the few numbers that stand at the top, as (name, value)."""
+    shown = [("method", subject.method), ("training samples", f"{subject.n_train:,}")]
+    shown.append(("kernels", f"{len(subject.kernels):,}"))
+    if subject.n_clusters > 1:
+        shown.append(("clusters", f"{subject.n_clusters:,}"))
+    if quality is not None and quality.kind != TRAINING:
+        shown.append((f"{quality.main.name}, {quality.kind}", quality.main.told(quality.score)))
+    return [*shown, ("duality gap", f"{subject.model.duality_gap_:.0e}")]
+
+
+def render(sections, *, title, lead, facts, modes, kernels):
+    """Return the page as text."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+    from markupsafe import Markup
+
+    environment = Environment(
+        loader=PackageLoader("localmkl.report", "page"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    figures = [block for section in sections for block in section.blocks if hasattr(block, "spec")]
+    data = {
+        "charts": {figure.key: figure.spec for figure in figures if figure.spec is not None},
+        "modes": modes,
+        "kernels": kernels,
+    }
+    return environment.get_template("page.html.jinja").render(
+        title=title,
+        lead=lead,
+        facts=facts,
+        sections=sections,
+        modes=modes,
+        style=Markup(_text("page.css")),
+        script=Markup(_text("page.js")),
+        vega=Markup(_vega()),
+        # "<" could end the script element; in JSON it may be written by its number.
+        data=Markup(json.dumps(data, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c")),
+    )
+
+
+def _text(name):
+    return files("localmkl.report").joinpath("page", name).read_text(encoding="utf-8")
+
+
+@cache
+def _vega():
+    """Return Vega, Vega-Lite (of the version Altair writes) and Vega-Embed as JavaScript, some 900 kB."""
+    import altair
+    import vl_convert
+
+    version = ".".join(altair.SCHEMA_VERSION.lstrip("v").split(".")[:2])
+    bundle = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;", vl_version=version)
+    return bundle.replace("</script", "<\\/script")
+
+
+def _check_extra():
+    try:
+        import altair  # noqa: F401
+        import jinja2  # noqa: F401
+        import vl_convert  # noqa: F401
+    except ImportError as error:
+        raise ImportError(
+            f"A report needs {error.name}, which is not installed; install the extra `localmkl[report]`."
+        ) from error

@@ -1,0 +1,254 @@
+"""What a report is about: the model inside a search or pipeline, and the samples shown."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from sklearn.base import is_classifier
+from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import check_is_fitted
+
+from localmkl.estimators._base import BaseMKL
+from localmkl.explain import kernel_contributions, kernel_names, memberships_of, training_rows
+from localmkl.kernels import GramStack
+from localmkl.kernels.stack import take_rows
+
+METHODS = {"UniformMKL": "UNIF", "MKL": "MKL", "HLMKL": "HLMKL", "CLMKL": "CLMKL", "LMKL": "LMKL"}
+
+RARE = 0.6
+"""A class is rare when the other one has more than this share of the samples."""
+
+
+@dataclass
+class Subject:
+    """A fitted model and the samples that its report shows.
+
+    Parameters
+    ----------
+    given : estimator
+        What the user gave: a model, a pipeline that ends in one, or a search over either.
+    X, y : rows and targets, or None
+    train : tuple (X, y) or None
+    names : sequence of str, or None
+        Names of the rows of `X`.
+    kernel_names : sequence of str, or None
+    max_samples : int
+        Most samples that are shown one by one.
+    seed : int
+    """
+
+    given: Any
+    X: Any = None
+    y: Any = None
+    train: tuple | None = None
+    names: Any = None
+    kernel_names: Any = None
+    max_samples: int = 1000
+    seed: int = 0
+
+    def __post_init__(self):
+        self.search = self.given if hasattr(self.given, "cv_results_") else None
+        self.whole = self.given if self.search is None else getattr(self.given, "best_estimator_", None)
+        if self.whole is None:
+            raise ValueError(
+                "`model` must be fitted, got a search without `best_estimator_`; search with refit=True."
+            )
+        self.model = self.whole[-1] if isinstance(self.whole, Pipeline) else self.whole
+        if not isinstance(self.model, BaseMKL):
+            raise TypeError(
+                "`model` must be an estimator of localmkl, or a pipeline or search that ends in one, "
+                f"got {type(self.model).__name__}."
+            )
+        check_is_fitted(self.model)
+        self.kernels = self._labels("kernel_names", self.kernel_names, len(self.model.factors_))
+        self.kernels = kernel_names(self.model) if self.kernels is None else self.kernels
+        self.X = _as_rows(self.X)
+        self.train = None if self.train is None else (_as_rows(self.train[0]), np.asarray(self.train[1]))
+        self._check_rows()
+
+    def _check_rows(self):
+        if self.X is None and self.y is not None:
+            raise ValueError("`y` was given without `X`; pass the rows that it belongs to.")
+        if self.X is not None:
+            self.names = self._labels("names", self.names, _count(self.X))
+        for name, pair in (("y", (self.X, self.y)), ("train", self.train or (None, None))):
+            rows, target = pair
+            if target is not None and _count(rows) != len(target):
+                raise ValueError(
+                    f"`{name}` must have one target for each of {_count(rows)} rows, got {len(target)}."
+                )
+        if self.y is not None and self.classifier:
+            unknown = sorted(set(np.asarray(self.y).tolist()) - set(self.model.classes_.tolist()))
+            if unknown:
+                raise ValueError(
+                    f"`y` must hold the classes of the fit, {self.model.classes_.tolist()}, "
+                    f"got {unknown[0]!r} too."
+                )
+
+    @staticmethod
+    def _labels(name, given, count):
+        if given is not None and len(given) != count:
+            raise ValueError(f"`{name}` must hold {count} texts, got {len(given)}.")
+        return None if given is None else [str(one) for one in given]
+
+    @property
+    def method(self):
+        """The short name of the method."""
+        return METHODS[type(self.model).__name__.removesuffix("Classifier").removesuffix("Regressor")]
+
+    @property
+    def classifier(self):
+        """Whether labels are predicted."""
+        return is_classifier(self.model)
+
+    @property
+    def binary(self):
+        """Whether two labels are told apart."""
+        return self.classifier and len(self.model.classes_) == 2
+
+    @cached_property
+    def focus(self):
+        """Of two classes the clearly rarer one, such as sites among other sequences; else the second."""
+        known = self.predictions if self.targets is None else self.targets
+        first, second = self.model.classes_
+        return first if np.mean(known == second) > RARE else second
+
+    @property
+    def n_train(self):
+        """Number of training samples."""
+        return np.shape(self.model.dual_coef_)[-1]
+
+    @property
+    def n_clusters(self):
+        """Number of clusters."""
+        return self.model.kernel_weights_.shape[-2]
+
+    @property
+    def clusters(self):
+        """Names of the clusters."""
+        if self.n_clusters == 1:
+            return ["all samples"]
+        return [f"cluster {j + 1}" for j in range(self.n_clusters)]
+
+    def transform(self, X):
+        """Return rows as the model inside sees them."""
+        return self.whole[:-1].transform(X) if isinstance(self.whole, Pipeline) and len(self.whole) > 1 else X
+
+    @cached_property
+    def seen(self):
+        """Which rows of `X` the model was trained on, (n,) of bool."""
+        rows, model = self.transform(self.X), self.model
+        if isinstance(rows, GramStack):
+            origin, columns = model.columns_
+            if rows.origin == origin:
+                own = np.arange(rows.grams.shape[1]) if rows.rows is None else rows.rows
+                return np.isin(own, columns)
+            return np.full(len(rows), _is_symmetric(rows))
+        known = set(_fingerprints(training_rows(model)))
+        return np.array([one in known for one in _fingerprints(model._check_rows(rows, reset=False))])
+
+    @cached_property
+    def training(self):
+        """The training rows and their targets where both are known, or None."""
+        if self.train is not None:
+            return self.train
+        if self.y is not None and self.seen.all() and _count(self.X) >= self.n_train:
+            return self.X, np.asarray(self.y)
+        return None
+
+    @cached_property
+    def shown(self):
+        """Numbers of the rows that are shown one by one; all of them, or a random choice."""
+        n_rows = self.n_train if self.X is None else _count(self.X)
+        if n_rows <= self.max_samples:
+            return np.arange(n_rows)
+        return np.sort(np.random.default_rng(self.seed).choice(n_rows, self.max_samples, replace=False))
+
+    @cached_property
+    def rows(self):
+        """The rows shown, as the model inside sees them; None if there are none."""
+        source = training_rows(self.model) if self.X is None else self.transform(self.X)
+        return None if source is None else take_rows(source, self.shown)
+
+    @property
+    def targets(self):
+        """The targets of the rows shown, or None."""
+        return None if self.y is None else np.asarray(self.y)[self.shown]
+
+    @cached_property
+    def labels(self):
+        """Names of the rows shown."""
+        if self.names is not None:
+            return [self.names[i] for i in self.shown]
+        return [f"sample {i + 1}" for i in self.shown]
+
+    @cached_property
+    def memberships(self):
+        """Memberships of the samples shown, (n, n_clusters)."""
+        if self.rows is not None:
+            return memberships_of(self.model, self.rows)
+        return memberships_of(self.model)[self.shown]
+
+    @cached_property
+    def contributions(self):
+        """What each kernel adds to the decision on the samples shown, (n, n_kernels)."""
+        return kernel_contributions(self.model, self.rows)
+
+    @cached_property
+    def decisions(self):
+        """Decision values (or predictions of a regressor) of the samples shown."""
+        return np.asarray(decide(self.model, self.rows))
+
+    @property
+    def intercepts(self):
+        """What the decision on each sample shown starts from; of several, that of the predicted class."""
+        if self.decisions.ndim == 1:
+            return np.full(len(self.decisions), self.model.intercept_)
+        return self.model.intercept_[self.decisions.argmax(axis=1)]
+
+    @cached_property
+    def predictions(self):
+        """Predicted labels or values of the samples shown."""
+        return predicted(self.model, self.decisions)
+
+
+def decide(model, X):
+    """Return decision values, or predictions of a regressor."""
+    return model.decision_function(X) if is_classifier(model) else model.predict(X)
+
+
+def predicted(model, decisions):
+    """Return the labels that decision values stand for; a regressor's are the values themselves."""
+    if not is_classifier(model):
+        return decisions
+    if decisions.ndim == 1:
+        return model.classes_[(decisions > 0.0).astype(int)]
+    return model.classes_[decisions.argmax(axis=1)]
+
+
+def _as_rows(X):
+    """Return rows that can be picked by an array of numbers."""
+    if not isinstance(X, list | tuple):
+        return X
+    return np.asarray(X, dtype=object if len(X) and isinstance(X[0], str | bytes) else None)
+
+
+def _count(X):
+    return X.shape[0] if hasattr(X, "shape") else len(X)
+
+
+def _fingerprints(rows):
+    """Return something that is the same for equal rows, for each row."""
+    if hasattr(rows, "iloc"):
+        return list(map(tuple, rows.to_numpy(dtype=object)))
+    rows = np.asarray(rows)
+    if rows.dtype == object:
+        return rows.tolist() if rows.ndim == 1 else list(map(tuple, rows))
+    return [row.tobytes() for row in np.ascontiguousarray(rows)]
+
+
+def _is_symmetric(stack):
+    """Whether these Grams can be those of the training rows with themselves."""
+    gram = stack.block(0)
+    return gram.shape[0] == gram.shape[1] and np.allclose(gram, gram.T)

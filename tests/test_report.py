@@ -1,0 +1,464 @@
+"""The report: true sentences, honest quality, whole files."""
+
+import json
+import os
+import re
+from html.parser import HTMLParser
+from importlib.resources import files
+
+import numpy as np
+import pytest
+from sklearn import metrics
+from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_predict
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from localmkl import (
+    CLMKLClassifier,
+    CLMKLRegressor,
+    GramStack,
+    HLMKLClassifier,
+    LMKLClassifier,
+    MKLClassifier,
+    UniformMKLClassifier,
+)
+from localmkl.datasets import load_splice, make_localized
+from localmkl.kernels import RBF, Linear, WeightedDegree
+from localmkl.plots import PALETTE
+from localmkl.report import write_report
+from localmkl.report.metrics import auc, balanced_accuracy, choose_metrics, r2, rmse
+from localmkl.report.prose import percent
+from localmkl.report.quality import assess
+from localmkl.report.subject import Subject
+
+for extra in ("altair", "vl_convert", "jinja2"):
+    pytest.importorskip(extra, reason=f"the report needs {extra}, the extra localmkl[report]")
+
+SPACE = "\N{NO-BREAK SPACE}"
+
+
+class Page(HTMLParser):
+    """The text of a page by element, its data, and what it would load."""
+
+    def __init__(self, path):
+        super().__init__()
+        self.html = path.read_text(encoding="utf-8")
+        self.texts, self.loads, self._inside, self.data = [], [], [], None
+        self.feed(self.html)
+
+    def handle_starttag(self, tag, attributes):
+        self._inside.append(tag)
+        given = dict(attributes)
+        loads = given.get("src") or (
+            given.get("href") if not given.get("href", "#").startswith("#") else None
+        )
+        self.loads += [loads] if loads else []
+        if tag in ("meta", "link", "br", "img"):
+            self._inside.pop()
+
+    def handle_endtag(self, tag):
+        assert self._inside.pop() == tag
+
+    def handle_data(self, data):
+        if self._inside and self._inside[-1] == "script":
+            if data.startswith('{"charts"'):
+                self.data = json.loads(data)
+        elif self._inside and self._inside[-1] != "style" and data.strip():
+            self.texts.append(data.strip())
+
+    @property
+    def text(self):
+        return "\n".join(self.texts).replace(SPACE, " ")
+
+
+@pytest.fixture(scope="module")
+def local():
+    data = make_localized(300, random_state=0)
+    kernels = [Linear(columns=view) for view in data.views]
+    model = CLMKLClassifier(kernels, gate_kernel=0, evenness=0.4, p=1, random_state=0)
+    return model.fit(data.X[:100], data.y[:100]), data.X, data.y
+
+
+@pytest.fixture(scope="module")
+def held_out(local, tmp_path_factory):
+    model, X, y = local
+    path = tmp_path_factory.mktemp("report") / "held-out.html"
+    train = X[:100], y[:100]
+    assert write_report(model, path, X=X[100:], y=y[100:], train=train, seconds=1.5) == path
+    return Page(path)
+
+
+@pytest.fixture(scope="module")
+def splice():
+    X, y, _ = load_splice()
+    chosen = np.concatenate([np.flatnonzero(y == label)[:30] for label in ("EI", "IE", "N")])
+    return X[chosen], y[chosen]
+
+
+def test_held_out_quality_is_that_of_scikit_learn_beside_its_baselines(local, held_out):
+    model, X, y = local
+    quality = assess(Subject(model, X[100:], y[100:], train=(X[:100], y[:100])))
+    assert quality.kind == "held-out"
+    assert list(quality.methods) == ["CLMKL", "MKL", "UNIF"]
+    rivals = {
+        "CLMKL": model,
+        "MKL": MKLClassifier(model.kernels, p=1).fit(X[:100], y[:100]),
+        "UNIF": UniformMKLClassifier(model.kernels).fit(X[:100], y[:100]),
+    }
+    for name, rival in rivals.items():
+        guesses, decisions = rival.predict(X[100:]), rival.decision_function(X[100:])
+        scores = quality.methods[name].scores
+        assert scores["accuracy"].value == pytest.approx(metrics.accuracy_score(y[100:], guesses))
+        expected = metrics.balanced_accuracy_score(y[100:], guesses)
+        assert scores["balanced accuracy"].value == pytest.approx(expected)
+        assert scores["AUC"].value == pytest.approx(metrics.roc_auc_score(y[100:], decisions))
+        assert scores["AUC"].low < scores["AUC"].value < scores["AUC"].high
+        assert percent(scores["accuracy"].value, 1).replace(SPACE, " ") in held_out.text
+    assert "Measured on held-out data: 200 samples that the model was not trained on." in held_out.text
+    main = model.memberships(X[100:]).argmax(axis=1)
+    right = model.predict(X[100:]) == y[100:]
+    np.testing.assert_allclose(quality.model.by_cluster, [right[main == j].mean() for j in range(3)])
+
+
+def test_the_page_has_every_section_every_figure_and_their_numbers(held_out):
+    for title in (
+        "What was done",
+        "How good it is",
+        "The map",
+        "Which kernel matters where",
+        "Who belongs to which cluster",
+        "Clear and unclear samples",
+        "How the solution was found",
+        "What theory guarantees",
+        "How this report was made",
+    ):
+        assert title in held_out.texts
+    keys = set(held_out.data["charts"])
+    assert keys == {"roc", "by-cluster", "map", "weights", "memberships", "convergence", "bound"}
+    for key in keys:
+        assert f'data-chart="{key}" role="img" aria-label="' in held_out.html
+    assert len(held_out.data["charts"]["map"]["data"]["values"]) == 200
+
+
+def test_the_page_loads_nothing_and_says_so_to_the_browser(held_out):
+    assert held_out.loads == []
+    assert "default-src 'none'" in held_out.html
+
+
+def test_charts_follow_the_schema_of_vega_lite(held_out):
+    import altair as alt
+
+    for spec in held_out.data["charts"].values():
+        few = {**spec, "data": {"values": spec["data"]["values"][:3]}} if "data" in spec else spec
+        alt.Chart.from_dict(few)
+
+
+def test_training_data_are_cross_validated_never_just_scored(local, tmp_path):
+    _, X, y = local
+    model = HLMKLClassifier([RBF(gamma=50.0)], C=100.0, n_clusters=2, random_state=0).fit(X[:60], y[:60])
+    assert model.score(X[:60], y[:60]) == 1.0  # learned by heart
+    folds = StratifiedKFold(3, shuffle=True, random_state=0).split(X[:60], y[:60])
+    guesses = cross_val_predict(model, X[:60], y[:60], cv=list(folds))
+    page = Page(write_report(model, tmp_path / "r.html", X=X[:60], y=y[:60], cv=3, baselines=False))
+    accuracy = percent(np.mean(guesses == y[:60]), 1).replace(SPACE, " ")
+    assert (
+        f"Of 60 samples, each predicted without having seen it, HLMKL predicts {accuracy} rightly."
+        in page.text
+    )
+    assert "Cross-validated on the training data: 60 samples in 3 folds" in page.text
+    assert "100.0 %" not in page.text.partition("Quality by main cluster")[0]
+    assert "The model was trained on these samples" in page.text
+
+
+def test_numbers_on_training_data_say_what_they_are(local, tmp_path):
+    model, X, y = local
+    page = Page(write_report(model, tmp_path / "r.html", X=X[:100], y=y[:100], cv=0))
+    assert (
+        "Measured on training data, 100 samples that the model has seen: these numbers are too good"
+        in page.text
+    )
+    heading = page.text.partition("What was done")[0]
+    assert "accuracy" not in heading
+    assert "rightly" not in heading
+    few = assess(Subject(model, X[:50], y[:50]))  # not all training targets: nothing to cross-validate
+    assert few.kind == "training"
+
+
+def test_rows_of_the_training_are_left_out_of_held_out_data(local, tmp_path):
+    model, X, y = local
+    page = Page(write_report(model, tmp_path / "r.html", X=X[90:200], y=y[90:200]))
+    assert "Measured on held-out data: 100 samples" in page.text
+    assert "10 other rows given were in its training data and left out." in page.text
+    assert "Baselines are missing" in page.text
+
+
+def test_a_model_alone_says_what_it_can(local, tmp_path):
+    page = Page(write_report(local[0], tmp_path / "r.html"))
+    assert "Nothing is said about quality" in page.text
+    assert set(page.data["charts"]) == {"map", "weights", "memberships", "convergence"}
+    assert "accuracy" not in page.text
+
+
+def test_precomputed_kernels_are_told_apart_by_rows(local, tmp_path):
+    _, X, y = local
+    stack = GramStack([X[:, :4] @ X[:, :4].T, X[:, 4:8] @ X[:, 4:8].T])
+    train, test = np.arange(60), np.arange(60, 120)
+    square, cross = stack[np.ix_(train, train)], stack[np.ix_(test, train)]
+    model = CLMKLClassifier("precomputed", gate_kernel=0, n_clusters=2, random_state=0).fit(square, y[train])
+    page = Page(write_report(model, tmp_path / "r.html", X=cross, y=y[test], train=(square, y[train])))
+    assert "Measured on held-out data: 60 samples" in page.text
+    assert {"roc", "map", "bound"} <= set(page.data["charts"])
+    both = assess(Subject(model, stack[np.ix_(np.arange(50, 70), train)], y[50:70]))
+    assert (both.kind, both.n_seen) == ("held-out", 10)
+    assert assess(Subject(model, square, y[train]), cv=2).kind == "cross-validated"
+    copied = GramStack(square.to_array())  # as read from a file
+    assert assess(Subject(model, copied, y[train]), cv=2).kind == "cross-validated"
+    alone = Page(write_report(model, tmp_path / "alone.html"))
+    assert set(alone.data["charts"]) == {"weights", "memberships", "convergence"}
+
+
+def test_sequences_have_positions_and_logos_that_find_the_motif(splice, tmp_path):
+    X, y = splice[0], np.where(splice[1] == "EI", "donor", "other")
+    model = CLMKLClassifier([WeightedDegree(d) for d in (1, 3)], n_clusters=2, random_state=0)
+    model.fit(X[::2], y[::2])
+    page = Page(write_report(model, tmp_path / "r.html", X=list(X[1::2]), y=y[1::2]))
+    assert "Which positions matter where" in page.text
+    assert page.html.count('class="logo"') == 1
+    assert "Sequence logo: what speaks for donor" in page.text  # the rarer class
+    assert "G at 31, T at 32" in page.text  # introns begin with GT
+    assert X[1] in page.data["charts"]["map"]["data"]["values"][0]["letters"]
+
+
+def test_several_classes_and_a_search(splice, tmp_path):
+    X, y = splice
+    search = GridSearchCV(
+        CLMKLClassifier([WeightedDegree(2), WeightedDegree(5)], n_clusters=2, random_state=0, tol=1e-2),
+        {"C": [0.1, 1.0], "evenness": [0.6, 0.9]},
+        cv=2,
+    ).fit(X, y)
+    page = Page(write_report(search, tmp_path / "r.html", X=X, y=y, cv=2))
+    best = search.best_params_
+    assert (
+        f"Of 4 candidates in 2 folds, C = {best['C']:g} and evenness = {best['evenness']:g} did best"
+        in page.text
+    )
+    assert "tuned over the same grid" in page.text
+    assert "The parameters were chosen on the same samples" in page.text
+    assert {"confusion", "class-weights", "tuning"} <= set(page.data["charts"])
+    cells = page.data["charts"]["tuning"]["data"]["values"]
+    assert sorted(cell["value"] for cell in cells) == sorted(search.cv_results_["mean_test_score"].round(4))
+    assert [cell["framed"] for cell in cells].count(True) == 1
+    assert "Sequence logo: what speaks for IE" in page.text
+    confusion = metrics.confusion_matrix(y, _cross_validated(search, X, y, 2))
+    assert [
+        cell["value"] for cell in page.data["charts"]["confusion"]["data"]["values"]
+    ] == confusion.ravel().tolist()
+    alone = Page(write_report(search, tmp_path / "alone.html"))
+    assert f"a cross-validated score of {search.best_score_:.3f}" in alone.text
+
+
+def _cross_validated(search, X, y, cv):
+    folds = StratifiedKFold(cv, shuffle=True, random_state=0).split(X, y)
+    return cross_val_predict(search.best_estimator_, X, y, cv=list(folds))
+
+
+def test_regression_in_a_pipeline(tmp_path):
+    X, y = make_localized(120, regression=True, random_state=0)[:2]
+    model = make_pipeline(StandardScaler(), CLMKLRegressor(n_clusters=2, random_state=0)).fit(X[:60], y[:60])
+    page = Page(write_report(model, tmp_path / "r.html", X=X[60:], y=y[60:], train=(X[:60], y[:60])))
+    error = metrics.root_mean_squared_error(y[60:], model.predict(X[60:]))
+    assert f"The RMSE of CLMKL is {error:.3g};" in page.text
+    assert "MKL" in page.text
+    assert "residuals" in page.data["charts"]
+    assert [mode["label"] for mode in page.data["modes"]][:2] == ["cluster", "target"]
+
+
+def test_gated_models_and_tables_with_names(tmp_path):
+    pd = pytest.importorskip("pandas")
+    X, y = make_localized(60, random_state=0)[:2]
+    frame = pd.DataFrame(X, columns=[f"gene {i}" for i in range(X.shape[1])])
+    model = LMKLClassifier(random_state=0, tol=0.1).fit(frame[:40], y[:40])
+    names = [f"patient {i}" for i in range(20)]
+    page = Page(write_report(model, tmp_path / "r.html", X=frame[40:], y=y[40:], names=names))
+    assert "Its objective is not convex" in page.text
+    assert "bound" not in page.data["charts"]
+    assert "memberships" not in page.data["charts"]
+    assert page.data["charts"]["map"]["data"]["values"][3]["name"] == "patient 3"
+
+
+def test_only_some_of_many_samples_are_shown_and_the_page_stays_small(local, tmp_path):
+    model = local[0]
+    X, y = make_localized(1200, random_state=1)[:2]
+    path = write_report(model, tmp_path / "r.html", X=X, y=y, baselines=False)
+    page = Page(path)
+    assert len(page.data["charts"]["map"]["data"]["values"]) == 1000
+    assert "1,000 of 1,200, chosen at random (seed 0)" in page.text
+    assert "Measured on held-out data: 1,200 samples" in page.text
+    assert path.stat().st_size < 3_000_000
+
+
+def test_names_cannot_break_out_of_the_page(local, tmp_path):
+    model, X, _ = local
+    evil = "</script><script>alert('x')</script><b>&amp;"
+    y = np.where(model.predict(X) > 0, "<i>yes</i>", 'no & "no"')
+    labelled = MKLClassifier(model.kernels).fit(X[:60], y[:60])
+    path = write_report(
+        labelled,
+        tmp_path / "r.html",
+        X=X[60:90],
+        y=y[60:90],
+        names=[evil] * 30,
+        kernel_names=[evil + str(m) for m in range(6)],
+        title=evil,
+    )
+    page = Page(path)  # every element is closed, scripts are only ours
+    assert page.html.count("<script") == 3
+    assert "<i>" not in page.html
+    assert page.texts[0] == evil
+    assert page.data["charts"]["map"]["data"]["values"][0]["name"] == evil
+
+
+def test_a_failed_report_leaves_the_old_file_and_nothing_else(local, tmp_path, monkeypatch):
+    path = tmp_path / "r.html"
+    path.write_text("old")
+
+    def full_disk(*_):
+        raise OSError("No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full_disk)
+    with pytest.raises(OSError, match="No space left"):
+        write_report(local[0], path)
+    assert path.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [path]
+    monkeypatch.undo()
+    assert "doctype" in write_report(local[0], path).read_text(encoding="utf-8")[:20]
+
+
+def test_mistakes_are_said_in_words(local, tmp_path, monkeypatch):
+    model, X, y = local
+    path = tmp_path / "r.html"
+    with pytest.raises(FileNotFoundError, match="does not exist; make it first"):
+        write_report(model, tmp_path / "missing" / "r.html")
+    with pytest.raises(TypeError, match=r"must be an estimator of localmkl, .* got StandardScaler"):
+        write_report(StandardScaler().fit(X), path)
+    with pytest.raises(ValueError, match="`y` was given without `X`"):
+        write_report(model, path, y=y)
+    with pytest.raises(ValueError, match="one target for each of 300 rows, got 2"):
+        write_report(model, path, X=X, y=y[:2])
+    with pytest.raises(ValueError, match="`names` must hold 300 texts, got 1"):
+        write_report(model, path, X=X, names=["a"])
+    with pytest.raises(ValueError, match=r"the classes of the fit, \[-1, 1\], got 7 too"):
+        write_report(model, path, X=X, y=np.where(y > 0, 7, y))
+    search = GridSearchCV(MKLClassifier(), {"C": [1.0, 2.0]}, cv=2, refit=False).fit(X[:40], y[:40])
+    with pytest.raises(ValueError, match="search with refit=True"):
+        write_report(search, path)
+    monkeypatch.setitem(__import__("sys").modules, "vl_convert", None)
+    with pytest.raises(ImportError, match=r"needs vl_convert, .* install the extra `localmkl\[report\]`"):
+        write_report(model, path)
+    assert not path.exists()
+
+
+def test_the_vectorised_metrics_are_those_of_scikit_learn():
+    rng = np.random.default_rng(0)
+    rows = rng.integers(50, size=(4, 50))
+    labels, guesses = rng.integers(3, size=(2, 50))
+    decisions, targets = rng.normal(size=50).round(1), rng.normal(size=50)
+    for k, own in enumerate(rows):
+        expected = metrics.roc_auc_score(labels[own] == 1, decisions[own])
+        assert auc(labels, decisions, guesses, rows)[k] == pytest.approx(expected)
+        expected = metrics.balanced_accuracy_score(labels[own], guesses[own])
+        assert balanced_accuracy(labels, decisions, guesses, rows)[k] == pytest.approx(expected)
+        expected = metrics.r2_score(targets[own], decisions[own])
+        assert r2(targets, decisions, decisions, rows)[k] == pytest.approx(expected)
+        expected = metrics.root_mean_squared_error(targets[own], decisions[own])
+        assert rmse(targets, decisions, decisions, rows)[k] == pytest.approx(expected)
+
+
+def test_the_main_metric_is_that_of_the_search(local, tmp_path):
+    _, X, y = local
+    assert choose_metrics(0, "neg_mean_absolute_error")[0].name == "mean absolute error"
+    assert choose_metrics(3, "roc_auc_ovr")[0].name == "accuracy"
+    search = GridSearchCV(MKLClassifier([Linear()]), {"C": [0.1, 1.0]}, cv=2, scoring="roc_auc").fit(
+        X[:80], y[:80]
+    )
+    train = X[:80], y[:80]
+    page = Page(write_report(search, tmp_path / "r.html", X=X[80:140], y=y[80:140], train=train))
+    area = metrics.roc_auc_score(y[80:140], search.decision_function(X[80:140]))
+    assert (
+        f"On 60 samples it has not seen, MKL has an AUC of {area:.3f}, equal kernel weights (UNIF)"
+        in page.text
+    )
+    assert f"The AUC of MKL is {area:.3f}; that of one guess for all samples is 0.500." in page.text
+
+
+def test_a_method_that_predicts_one_class_is_named(tmp_path):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(60, 2)), np.repeat([0, 1], [50, 10])
+    model = MKLClassifier([RBF()], C=1e-3).fit(X[::2], y[::2])
+    page = Page(write_report(model, tmp_path / "r.html", X=X[1::2], y=y[1::2]))
+    assert "MKL predicts one class for all samples" in page.text
+
+
+def test_sentences_follow_the_numbers():
+    pytest.importorskip("altair")
+    from localmkl.report import evidence, sections
+
+    names, columns = ["a", "b", "c"], ["cluster 1", "cluster 2"]
+    shares = np.array([[0.9, 0.1, 0.0], [0.2, 0.8, 0.0]])
+    text = sections.weights_text(shares, names, columns).replace(SPACE, " ")
+    assert text == (
+        "Cluster 1 relies most on a (90 %) and cluster 2 relies most on b (80 %); an even share would be 33 "
+        "%. Between the two that differ most, 70 % of the weight moves to other kernels. 1 kernel of 3 gets "
+        "no weight anywhere."
+    )
+    alike = np.array([[0.5, 0.3, 0.2], [0.52, 0.28, 0.2]])
+    assert "They hardly differ" in sections.weights_text(alike, names, columns)
+    even = sections.weights_text(np.full((1, 4), 0.25), ["a", "b", "c", "d"], ["all"]).replace(SPACE, " ")
+    assert even == "All 4 kernels weigh the same, 25 % each."
+    memberships = np.array([[0.9, 0.1], [0.5, 0.5], [0.2, 0.8]])
+    assert "2 samples in cluster 1 and 1 sample in cluster 2" in sections.memberships_text(memberships)
+    spread = np.array([[0.0, 4.0, 4.0, 0.0, 0.0], [1.0, 1.0, 1.0, 1.0, 0.0]])
+    text = sections.positions_text(spread, columns)
+    assert (
+        "in cluster 1 position 2 counts most, and half of the importance lies in positions 2 to 2"
+        in text.lower()
+    )
+    assert "2.0 times as much as in cluster 2" in text
+    parts = {"training loss": 0.1, "confidence": 0.2, "complexity": 0.3, "sum": 0.6}
+    assert "At most 60 % of new samples" in evidence.bound_text(parts, True).replace(SPACE, " ")
+    assert "nothing is guaranteed" in evidence.bound_text({**parts, "sum": 1.6}, True)
+
+
+def _colors():
+    """Return the colours of the page by name, for day and night."""
+    css = files("localmkl.report").joinpath("page", "page.css").read_text()
+    pairs = re.findall(r"--([\w-]+): light-dark\((#\w{6}), (#\w{6})\)", css)
+    return {name: (day, night) for name, day, night in pairs}
+
+
+def _contrast(one, other):
+    """Return the contrast ratio of two colours as WCAG defines it."""
+
+    def luminance(color):
+        channels = np.array([int(color[i : i + 2], 16) / 255 for i in (1, 3, 5)])
+        linear = np.where(channels <= 0.04045, channels / 12.92, ((channels + 0.055) / 1.055) ** 2.4)
+        return linear @ [0.2126, 0.7152, 0.0722]
+
+    low, high = sorted((luminance(one), luminance(other)))
+    return (high + 0.05) / (low + 0.05)
+
+
+@pytest.mark.parametrize("theme", [0, 1], ids=["day", "night"])
+def test_text_and_marks_have_enough_contrast(theme):
+    colors = {name: pair[theme] for name, pair in _colors().items()}
+    for ink in ("ink", "soft", "accent"):
+        for ground in ("paper", "raised"):
+            assert _contrast(colors[ink], colors[ground]) >= 4.5
+    assert _contrast(colors["on-accent"], colors["accent"]) >= 4.5
+    for number in range(1, 9):
+        assert _contrast(colors[f"group-{number}"], colors["paper"]) >= 3.0
+
+
+def test_report_and_plots_share_a_palette():
+    colors = _colors()
+    assert tuple(colors[f"group-{number}"][0] for number in range(1, 9)) == PALETTE
