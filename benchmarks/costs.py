@@ -8,7 +8,7 @@ COSTS = (1.0, 0.01, 100.0, 1000.0)
 
 
 def run(smoke):
-    blobs = make_blobs(60 if smoke else 1000)
+    blobs = make_blobs(60 if smoke else 2000)
     unit = harness.stack_pass(blobs.grams)
     rows = []
     for p in (1, 4 / 3, 2):
