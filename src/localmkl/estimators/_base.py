@@ -74,9 +74,14 @@ class BaseMKL(BaseEstimator, ABC):
     def _solve_classes(self, posed):
         """Return the solution of every problem, from nothing."""
 
+    @property
+    def _starts_together(self):
+        """Whether models with one gate and no neighbour are better solved together than one by one."""
+        return False
+
     @staticmethod
     def _solve_near(models, posed, neighbours):
-        """Return the solutions of models that share a gate, each from the pairs of its neighbour.
+        """Return the solutions of models that share a gate, each from the pairs of its neighbour, if any.
 
         A pair is (solution, problem), one for each class. Methods that are not convex start from nothing: a
         neighbour would lead them to another optimum.

@@ -21,7 +21,7 @@ class Memory:
         The Grams of all rows of a search (under cosine normalisation already divided), so that neither
         fit nor prediction computes any; without it the estimator computes its own.
     train : ndarray, optional
-        Which rows of `stack` are the training rows.
+        Which rows of `stack` are the training rows; all of them by default.
     kernels : list, optional
         The kernels, fitted on the training rows.
     cosine_scales : ndarray of shape (n_kernels, n_train), optional
@@ -48,7 +48,7 @@ class Memory:
 
     def training_stack(self):
         """Return the Grams of the training rows."""
-        return self.stack[np.ix_(self.train, self.train)]
+        return self.stack if self.train is None else self.stack[np.ix_(self.train, self.train)]
 
     def cross_stack(self, X):
         """Return the Grams between known rows and the training rows, and notes about them; or None twice."""

@@ -66,10 +66,11 @@ class ConvexMKL(BaseMKL):
         start = None
         if len(posed.problems) > 1:
             first = posed.problems[0]
-            if self._p > 1 and at_once(first) > 1 and self.n_jobs in (None, 1) and not self.verbose:
+            together = self._starts_together and at_once(first) > 1
+            if together and self.n_jobs in (None, 1) and not self.verbose:
                 starts = [nothing(problem) for problem in posed.problems]
                 return solve_together(posed.problems, starts, parallel=posed.parallel, **self._options)
-            # Full steps fail too often at p = 1; but all classes start from the same combined kernel.
+            # All classes start from the same combined kernel.
             weights = uniform_weights(first.weights_shape, first.p) * first.factors
             start = load().combine(
                 first.grams, first.rows, weights, first.memberships, parallel=posed.parallel
@@ -86,14 +87,22 @@ class ConvexMKL(BaseMKL):
 
         return self._over_classes(solve, posed)
 
+    @property
+    def _starts_together(self):
+        return self._p > 1  # else full steps fail too often
+
     @staticmethod
     def _solve_near(models, posed, neighbours):
+        if len(models) == 1 and neighbours[0] is None:
+            return [models[0]._solve_classes(posed[0])]
         problems = [problem for own in posed for problem in own.problems]
-        starts = [
-            moved(solution, old, new)
-            for own, neighbour in zip(posed, neighbours, strict=True)
-            for new, (solution, old) in zip(own.problems, neighbour, strict=True)
-        ]
+        starts = []
+        for own, neighbour in zip(posed, neighbours, strict=True):
+            if neighbour is None:
+                starts += [nothing(problem) for problem in own.problems]
+            else:
+                pairs = zip(own.problems, neighbour, strict=True)
+                starts += [moved(solution, old, new) for new, (solution, old) in pairs]
         flat = iter(solve_together(problems, starts, parallel=posed[0].parallel, **models[0]._options))
         return [list(islice(flat, len(own.problems))) for own in posed]
 

@@ -127,9 +127,10 @@ class GramStack:
             return np.array(gram, dtype=np.float64)
         if part.columns is None:
             picked = gram[part.rows]
+        elif part.rows is None or 4 * len(part.columns) > gram.shape[1]:  # whole rows are quickly copied
+            picked = (gram if part.rows is None else gram[part.rows]).take(part.columns, axis=1)
         else:
-            every = slice(None) if part.rows is None else part.rows[:, None]
-            picked = gram[every, part.columns]
+            picked = gram[part.rows[:, None], part.columns]
         return np.asarray(picked, dtype=np.float64)
 
     def column_numbers(self):

@@ -32,6 +32,12 @@ class Fold:
     train: np.ndarray
     test: np.ndarray
 
+    @classmethod
+    def of(cls, number, pair):
+        """Return a fold from indices or masks."""
+        masks = (np.asarray(part) for part in pair)
+        return cls(number, *(np.flatnonzero(part) if part.dtype == bool else part for part in masks))
+
 
 @dataclass(frozen=True)
 class Job:
@@ -62,15 +68,15 @@ class Job:
         return format_exc()
 
     def fit_params_of(self, rows):
-        """Return the parameters of ``fit`` for some rows."""
+        """Return the parameters of ``fit`` for some rows; None stands for all rows."""
         return _check_method_params(self.X, self.fit_params, rows)
 
     def kernel_states(self, grams, model, train):
-        """Return what identifies a model's kernels once they are fitted; None if they cannot be."""
+        """Return what identifies a model's kernels once they are fitted; nothing if they cannot be."""
         try:
             return grams.states(model, train, self.fit_params_of(train).get("sample_weight"))[1]
         except (TypeError, ValueError):  # the fit will say why
-            return None
+            return ()
 
     def memory(self, grams, model, train, parallel):
         """Return what fits of a model on some training rows share.
@@ -178,10 +184,7 @@ def _fit_column(job, column, memory, tracks, X, y, fit_params):
         models, tasks = zip(*(posed[number] for number in numbers), strict=True)
         near = [tracks.get(lane_of(job.candidates[number]), tracks.get(LAST)) for number in numbers]
         try:
-            if near[0] is None:
-                solved = [models[0]._solve_classes(tasks[0])]
-            else:
-                solved = models[0]._solve_near(models, tasks, near)
+            solved = models[0]._solve_near(models, tasks, near)
         except Exception:
             outcomes |= dict.fromkeys(numbers, job.failure())
             continue
@@ -192,12 +195,16 @@ def _fit_column(job, column, memory, tracks, X, y, fit_params):
     return outcomes
 
 
-def _waves(numbers, job, tracks):
-    """Yield candidates that are solved together: those with a neighbour in their lane, then one by one."""
-    known = [number for number in numbers if lane_of(job.candidates[number]) in tracks]
-    if known:
-        yield known
-    yield from ([number] for number in numbers if number not in known)
+def _waves(posed, job, tracks):
+    """Yield candidates that are solved together.
+
+    First those with a neighbour in their lane; then, if nothing is solved yet, those that can start from
+    nothing together; then each of the others from the one before.
+    """
+    known = [number for number in posed if lane_of(job.candidates[number]) in tracks]
+    fresh = [] if tracks else [number for number, (model, _) in posed.items() if model._starts_together]
+    yield from (wave for wave in (known, fresh) if wave)
+    yield from ([number] for number in posed if number not in known and number not in fresh)
 
 
 def _result(job, outcome, parts):

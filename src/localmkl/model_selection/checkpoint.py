@@ -8,8 +8,9 @@ import hashlib
 import json
 import os
 from pathlib import Path
+from types import CodeType, FunctionType
 
-import joblib
+from joblib.hashing import NumpyHasher
 
 from localmkl.persistence import _write_whole
 
@@ -70,12 +71,19 @@ class Checkpoint:
 
 def fingerprint(value):
     """Return a hash of any value that stays the same from one process to the next."""
-    try:
-        return joblib.hash(value)
-    except Exception:  # functions without a name that can be imported
-        from joblib.externals import cloudpickle
+    return _Hasher("md5", coerce_mmap=True).hash(value)
 
-        return hashlib.md5(cloudpickle.dumps(value)).hexdigest()
+
+class _Hasher(NumpyHasher):
+    """Take functions by what they do: they may have no name to be found by, or another meaning tomorrow."""
+
+    def save(self, obj):
+        if isinstance(obj, FunctionType):
+            cells = [cell.cell_contents for cell in obj.__closure__ or ()]
+            obj = ("function", obj.__code__, obj.__defaults__, cells)
+        elif isinstance(obj, CodeType):
+            obj = ("code", obj.co_code, obj.co_consts, obj.co_names)
+        super().save(obj)
 
 
 def _line(kind, value):

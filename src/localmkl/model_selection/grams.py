@@ -15,7 +15,8 @@ from localmkl._checks import available_memory
 from localmkl.estimators._base import COSINE
 from localmkl.estimators._memory import Memory
 from localmkl.kernels import GramStack, compute_stack, fit_kernels
-from localmkl.kernels.stack import cosine_scales, cosine_stack, take_rows
+from localmkl.kernels.stack import cosine_scales, take_rows
+from localmkl.kernels.vectors import CallableKernel
 
 LARGE_SHARE = 0.5
 """Share of the available memory from which on a stack is kept in a file."""
@@ -48,18 +49,25 @@ class SharedGrams:
         """Return the model's kernels, fitted on some training rows, and what identifies each of them."""
         if isinstance(self.X, GramStack):
             return None, ()
-        kernels = fit_kernels(model._kernel_list, take_rows(self.X, train), sample_weight)
+        rows = self.X if train is None else take_rows(self.X, train)
+        kernels = fit_kernels(model._kernel_list, rows, sample_weight)
         return kernels, tuple(_state(kernel) for kernel in kernels)
 
     def memory(self, model, train, sample_weight, parallel):
-        """Return the `Memory` of a model's fits on some training rows."""
+        """Return the `Memory` of a model's fits on some training rows; None stands for all rows."""
         kernels, states = self.states(model, train, sample_weight)
         cosine = model.normalize == COSINE
         if (states, cosine) not in self._stacks:
             self._stacks[states, cosine] = self._make(kernels, states, cosine)
         stack, scales = self._stacks[states, cosine]
-        scales = None if scales is None else scales[:, train]
-        return Memory(stack, np.asarray(train), kernels, scales, parallel=parallel)
+        if train is not None:
+            scales = scales[:, train]
+        return Memory(stack, train, kernels, scales if cosine else None, parallel=parallel)
+
+    def fit_into_memory(self, n_grams):
+        """Whether this many Grams of all rows take a moderate share of the available memory."""
+        available = available_memory()
+        return available is None or 8 * n_grams * len(self.X) ** 2 <= LARGE_SHARE * available
 
     def forget(self):
         """Drop the stacks but the first one, whose Grams may serve other folds."""
@@ -67,50 +75,60 @@ class SharedGrams:
             del self._stacks[key]
 
     def _make(self, kernels, states, cosine):
-        """Return a stack of all rows, and its cosine scales if it was divided by them."""
-        if cosine:
-            # k(x, y) / sqrt(k(x, x) k(y, y)) learns nothing: it is taken once for all rows.
-            stack, _ = self._stacks.get((states, False)) or self._make(kernels, states, False)
-            return self._divided(stack), cosine_scales(stack.diagonals())
+        """Return a stack of all rows and the scales it was divided by: ones, or the cosine scales.
+
+        The cosine normalisation k(x, y) / sqrt(k(x, x) k(y, y)) learns nothing: all rows take part at once.
+        """
         if kernels is None:
             self.X.check_training()
-            return self.X, None
-        grams = self._allocate(len(kernels), len(self.X))
-        known = {m: self._gram(state) for m, state in enumerate(states)}
-        known = {m: gram for m, gram in known.items() if gram is not None}
-        for m, gram in known.items():
-            grams[m] = gram
-        return compute_stack(kernels, self.X, out=grams, known=known), None
+            return self._divided(self.X) if cosine else (self.X, np.ones((self.X.n_kernels, len(self.X))))
+        grams = self._allocate(len(kernels))
+        scales = np.ones(grams.shape[:2])
+        known = set()
+        for m, state in enumerate(states):
+            for (others, divided), (stack, other_scales) in self._stacks.items():
+                if divided == cosine and state in others and m not in known:
+                    grams[m] = stack.grams[others.index(state)]
+                    scales[m] = other_scales[others.index(state)]
+                    known.add(m)
+        stack = compute_stack(kernels, self.X, out=grams, known=known)
+        for m in range(len(kernels)) if cosine else ():
+            if m not in known:
+                scales[m] = _divide(grams[m])
+        return stack, scales
 
-    def _divided(self, stack):
-        grams = self._allocate(stack.n_kernels, len(stack))
-        for m in range(stack.n_kernels):
-            grams[m] = stack.block(m)
-        copied = GramStack(grams)
-        copied._verdicts |= stack._verdicts
-        return cosine_stack(copied, in_place=True)
+    def _divided(self, given):
+        """Return a copy of a stack divided by its cosine scales, and these."""
+        grams = self._allocate(given.n_kernels)
+        scales = np.empty(grams.shape[:2])
+        for m in range(given.n_kernels):
+            grams[m] = given.block(m)
+            scales[m] = _divide(grams[m])
+        stack = GramStack(grams)
+        stack._verdicts |= given._verdicts
+        return stack, scales
 
-    def _gram(self, state):
-        """Return the Gram of a fitted kernel if some stack holds it."""
-        for (states, cosine), (stack, _) in self._stacks.items():
-            if not cosine and state in states:
-                return stack.grams[states.index(state)]
-        return None
-
-    def _allocate(self, n_kernels, n_rows):
-        shape = n_kernels, n_rows, n_rows
-        available = available_memory()
-        large = available is not None and 8 * n_kernels * n_rows**2 > LARGE_SHARE * available
-        if not (self.in_files or large):
+    def _allocate(self, n_kernels):
+        shape = n_kernels, len(self.X), len(self.X)
+        if not self.in_files and self.fit_into_memory(n_kernels):
             return np.empty(shape)
         path = Path(self._folder.name) / f"{next(self._numbers)}.npy"
         return np.asarray(np.lib.format.open_memmap(path, mode="w+", dtype=np.float64, shape=shape))
 
 
+def _divide(gram):
+    """Divide a Gram by its cosine scales, in place; return them."""
+    scales = cosine_scales(gram.diagonal())
+    gram *= scales[:, None]
+    gram *= scales
+    return scales
+
+
 def _state(kernel):
-    """Return something that equal fitted kernels have in common; if in doubt, nothing."""
+    """Return something that equal fitted kernels have in common."""
+    if isinstance(kernel, CallableKernel):
+        return type(kernel), id(kernel.function)
     try:
         return type(kernel), joblib.hash(vars(kernel))
-    except Exception:  # functions and other things that cannot be pickled
-        function = getattr(kernel, "function", None)
-        return type(kernel), id(kernel if function is None else function)
+    except Exception:  # it cannot be pickled: nothing is known about it
+        return type(kernel), object()

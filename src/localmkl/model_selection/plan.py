@@ -15,10 +15,8 @@ import numpy as np
 
 ALONG = "evenness"
 ACROSS = ("p", "epsilon", "C")
-LANES = 4
-"""Lanes of a chain: enough to share the reading, few enough to share the work."""
-SINGLES = 8
-"""Candidates of a chain with one column, or in a random search, where no two share a lane."""
+LANES = 8
+"""Lanes of a chain: enough to share the reading, few enough to share the work among workers."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +32,7 @@ class Chain:
         return [number for column in self.columns for number in column]
 
 
-def plan(candidates, defaults):
+def plan(candidates, defaults, n_folds):
     """Return the chains that visit every candidate once.
 
     Parameters
@@ -42,6 +40,8 @@ def plan(candidates, defaults):
     candidates : list of dict
     defaults : dict
         Values of the parameters that a candidate does not set.
+    n_folds : int
+        A single fold has narrower chains, so that there are some to share among workers.
     """
     groups: dict[tuple, list[int]] = defaultdict(list)
     for number, candidate in enumerate(candidates):
@@ -49,7 +49,7 @@ def plan(candidates, defaults):
     return [
         Chain(group, columns)
         for group, members in enumerate(groups.values())
-        for columns in _chains(members, candidates, defaults)
+        for columns in _chains(members, candidates, defaults, LANES if n_folds > 1 else LANES // 2)
     ]
 
 
@@ -69,7 +69,7 @@ def _identity(value):
     return value if isinstance(value, int | float | str | None) else id(value)
 
 
-def _chains(members, candidates, defaults):
+def _chains(members, candidates, defaults, width):
     """Yield the chains of a group, each as a tuple of columns."""
 
     def values(number, *names):
@@ -79,11 +79,10 @@ def _chains(members, candidates, defaults):
     lanes: dict[tuple, list[int]] = defaultdict(list)
     for number in sorted(members, key=lambda number: values(number, *ACROSS, ALONG)):
         lanes[lane_of(candidates[number])].append(number)
-    size = LANES if len(lanes) < len(members) else SINGLES
     every = list(lanes.values())
-    for first in range(0, len(every), size):
+    for first in range(0, len(every), width):
         columns: dict[float, list[int]] = defaultdict(list)
-        for lane in every[first : first + size]:
+        for lane in every[first : first + width]:
             for number in lane:
                 columns[values(number, ALONG)[0]].append(number)
         yield tuple(tuple(columns[place]) for place in sorted(columns))

@@ -30,25 +30,27 @@ class Run:
         self.serial = effective_n_jobs(n_jobs) == 1
         self.cells: dict = {}
         self.memories: dict = {}
-        chains = plan(job.candidates, job.estimator.get_params(deep=False))
-        self.learned = self._kernels_learn({chain.group: chain for chain in chains}.values())
+        chains = plan(job.candidates, job.estimator.get_params(deep=False), len(folds))
         # Chain after chain, so that an interruption leaves candidates that are complete over all folds; fold
-        # after fold where each has a stack of its own.
+        # after fold where kernels learn and the stacks of all folds would be too much for the memory.
+        models = [
+            job.model(chain.candidates[0]) for chain in {chain.group: chain for chain in chains}.values()
+        ]
+        self.fold_by_fold = self.serial and not self._stacks_fit(models)
         pairs = [(k, fold) for k in range(len(chains)) for fold in folds]
-        pairs.sort(key=lambda pair: pair[1].number if self.learned else pair[0])
+        pairs.sort(key=lambda pair: pair[1].number if self.fold_by_fold else pair[0])
         self.pending = {(k, fold.number): (chains[k], fold) for k, fold in pairs}
         for key in list(self.pending) if checkpoint is not None else []:
             if (done := checkpoint.finished.get(key)) is not None:
                 _, fold = self.pending.pop(key)
                 self.cells |= {(number, fold.number): cell for number, cell in done}
 
-    def _kernels_learn(self, chains):
-        """Whether the kernels of some group learn something else on every fold."""
-        models = [self.job.model(chain.candidates[0]) for chain in chains]
-        return any(
-            len({self.job.kernel_states(self.grams, model, fold.train) for fold in self.folds}) > 1
-            for model in models
-        )
+    def _stacks_fit(self, models):
+        """Whether the stacks of all folds can be kept at the same time."""
+        states = {
+            self.job.kernel_states(self.grams, model, fold.train) for model in models for fold in self.folds
+        }
+        return self.grams.fit_into_memory(sum(len(state) for state in states) if len(states) > 1 else 0)
 
     def until_interrupted(self, *, shown):
         """Run what is left; return whether Ctrl-C ended it."""
@@ -116,7 +118,7 @@ class Run:
     def _memory(self, chain, fold):
         key = fold.number, chain.group
         if key not in self.memories:
-            if self.learned and self.serial and all(fold.number != number for number, _ in self.memories):
+            if self.fold_by_fold and all(fold.number != number for number, _ in self.memories):
                 self.memories.clear()
                 self.grams.forget()
             model = self.job.model(chain.candidates[0])

@@ -166,7 +166,7 @@ class MKLSearchCV(BaseSearchCV):
         routed = self._get_routed_params_for_fit(params)
         cv = check_cv(self.cv, y, classifier=is_classifier(self.estimator))
         splits = cv.split(X, y, **routed.splitter.split)
-        folds = [Fold(number, *pair) for number, pair in enumerate(splits)]
+        folds = [Fold.of(number, pair) for number, pair in enumerate(splits)]
         scorer, refit_metric = self._get_scorers()
         job = Job(
             estimator=clone(self.estimator),
@@ -248,7 +248,7 @@ class MKLSearchCV(BaseSearchCV):
     def _refit(self, job, grams):
         best = clone(self.estimator).set_params(**clone(self.best_params_, safe=False))
         start = time.perf_counter()
-        best._memory = job.memory(grams, best, np.arange(len(job.y)), parallel=True)
+        best._memory = job.memory(grams, best, None, parallel=True)
         self.best_estimator_ = best.fit(job.X, job.y, **job.fit_params)
         del best._memory
         self.refit_time_ = time.perf_counter() - start

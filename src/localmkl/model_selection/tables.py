@@ -63,7 +63,7 @@ def evenness_curve(estimator, X, y, *, evenness, C=(1.0,), cv=None, scoring=None
     X, y : rows (or a GramStack) and targets
     evenness, C : sequences of float
         The values to try, in all combinations.
-    cv, scoring, n_jobs
+    cv, scoring, n_jobs : optional
         As for `MKLSearchCV`.
     **fit_params
         Passed to ``fit``.
@@ -111,7 +111,7 @@ def nested_cross_validate(search, X, y, *, cv=None, return_estimator=False, **pa
     -------
     dict
         As from scikit-learn's ``cross_validate``, one entry for each outer fold: "test_score" (with several
-        metrics "test_" and the name), "fit_time", "score_time", and the choice: "best_params",
+        metrics one for each, named after it), "fit_time", "score_time", and the choice: "best_params",
         "best_score" (of the inner folds).
 
     Examples
