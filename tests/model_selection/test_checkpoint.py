@@ -129,7 +129,8 @@ def test_a_function_has_a_fingerprint_of_what_it_does():
 
 
 SCRIPT = """
-import sys, time, warnings
+import signal, sys, time, warnings
+signal.signal(signal.SIGINT, signal.default_int_handler)  # jobs in the background may inherit deaf ears
 sys.path.insert(0, {folder!r})
 from localmkl.model_selection import cells
 import test_checkpoint as tests

@@ -16,7 +16,9 @@ import numpy as np
 ALONG = "evenness"
 ACROSS = ("p", "epsilon", "C")
 LANES = 8
-"""Lanes of a chain: enough to share the reading, few enough to share the work among workers."""
+"""Lanes of a chain, which read the Grams together ..."""
+TASKS = 8
+"""... unless fewer chains than this come out, over all folds: then half as many, for workers to share."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +43,6 @@ def plan(candidates, defaults, n_folds):
     defaults : dict
         Values of the parameters that a candidate does not set.
     n_folds : int
-        A single fold has narrower chains, so that there are some to share among workers.
     """
     groups: dict[tuple, list[int]] = defaultdict(list)
     for number, candidate in enumerate(candidates):
@@ -49,7 +50,7 @@ def plan(candidates, defaults, n_folds):
     return [
         Chain(group, columns)
         for group, members in enumerate(groups.values())
-        for columns in _chains(members, candidates, defaults, LANES if n_folds > 1 else LANES // 2)
+        for columns in _chains(members, candidates, defaults, n_folds)
     ]
 
 
@@ -69,7 +70,7 @@ def _identity(value):
     return value if isinstance(value, int | float | str | None) else id(value)
 
 
-def _chains(members, candidates, defaults, width):
+def _chains(members, candidates, defaults, n_folds):
     """Yield the chains of a group, each as a tuple of columns."""
 
     def values(number, *names):
@@ -80,6 +81,7 @@ def _chains(members, candidates, defaults, width):
     for number in sorted(members, key=lambda number: values(number, *ACROSS, ALONG)):
         lanes[lane_of(candidates[number])].append(number)
     every = list(lanes.values())
+    width = LANES if n_folds * -(-len(every) // LANES) >= TASKS else LANES // 2
     for first in range(0, len(every), width):
         columns: dict[float, list[int]] = defaultdict(list)
         for lane in every[first : first + width]:

@@ -1,0 +1,54 @@
+"""Every candidate in one chain, lanes that keep C and p, columns of one evenness."""
+
+import numpy as np
+import pytest
+from sklearn.model_selection import ParameterGrid
+
+from localmkl.model_selection.plan import LANES, lane_of, plan
+
+GRIDS = {
+    "C and evenness": {"C": np.logspace(-1, 2, 7), "evenness": np.linspace(0.4, 0.8, 8)},
+    "p too": {"C": np.logspace(-1, 2, 7), "evenness": [0.4, 0.8], "p": [1, 4 / 3, 2]},
+    "without evenness": {"C": [1.0, 0.1, 10.0], "p": [1, 2]},
+    "off the path": {
+        "C": [1, 10],
+        "n_clusters": np.array([2, 3]),
+        "kernels": [[1], [2]],
+        "normalize": [None, "trace"],
+    },
+    "two grids": [{"C": [1.0, 2.0]}, {"evenness": [0.5, 0.9], "n_clusters": [2]}],
+    "unusable values": {"C": [1.0, None, "much"], "evenness": [0.5, None]},
+}
+
+
+@pytest.mark.parametrize("n_folds", [1, 5, 20])
+@pytest.mark.parametrize("name", GRIDS)
+def test_every_candidate_runs_once_beside_its_kind(name, n_folds):
+    candidates = list(ParameterGrid(GRIDS[name]))
+    chains = plan(candidates, {"C": 1.0, "evenness": 0.5, "p": 2}, n_folds)
+    assert sorted(number for chain in chains for number in chain.candidates) == list(range(len(candidates)))
+    for chain in chains:
+        assert len({lane_of(candidates[number]) for number in chain.candidates}) <= LANES
+        for column in chain.columns:
+            assert len({repr(candidates[number].get("evenness")) for number in column} - {"None"}) <= 1
+            lanes = [lane_of(candidates[number]) for number in column]
+            assert len(set(lanes)) == len(lanes)
+        groups = [
+            {
+                key: str(value)
+                for key, value in candidates[number].items()
+                if key not in ("C", "p", "evenness")
+            }
+            for number in chain.candidates
+        ]
+        assert all(group == groups[0] for group in groups)
+
+
+def test_evenness_rises_along_a_chain_and_few_chains_are_cut_for_workers_to_share():
+    candidates = list(ParameterGrid(GRIDS["C and evenness"]))
+    chains = plan(candidates, {}, 1)
+    assert [len(chain.columns[0]) for chain in chains] == [4, 3]
+    assert [len(chain.columns[0]) for chain in plan(candidates, {}, 10)] == [7]
+    for chain in chains:
+        walked = [candidates[column[0]]["evenness"] for column in chain.columns]
+        assert walked == sorted(GRIDS["C and evenness"]["evenness"])
