@@ -11,7 +11,7 @@ from dataclasses import replace
 import numpy as np
 
 from localmkl.backends import load, one_blas_thread
-from localmkl.solvers.convex import SVM_SHARE, _NewtonStep, _Reader, solve_convex
+from localmkl.solvers.convex import _NewtonStep, _Reader, solve_convex
 from localmkl.solvers.objective import (
     Solution,
     audited_products,
@@ -24,6 +24,9 @@ from localmkl.solvers.svm import InnerSVM
 
 LEAST_WEIGHT = 1e-4
 """Smallest weight, as a share of the largest, that a start gives a kernel that another p had left out."""
+
+SVM_SHARE = 0.3
+"""The SVM's relative gap aimed at, as a share of `tol`: weights of a neighbour leave room for it."""
 
 ROUNDS = 4
 """Most steps that problems take together: near the solution full steps need no line search."""
