@@ -42,6 +42,18 @@ def check_option(name, value, options):
         raise ValueError(f"`{name}` must be one of {allowed}, got {value!r}.")
 
 
+def listed(items, most=10):
+    """Return items as text, the middle of many left out.
+
+    Examples
+    --------
+    >>> listed(range(3)), listed(range(30), most=4)
+    ('0, 1, 2', '0, 1, 2 ... 29')
+    """
+    shown = [str(item) for item in items]
+    return ", ".join(shown) if len(shown) <= most else f"{', '.join(shown[: most - 1])} ... {shown[-1]}"
+
+
 def check_evenness(evenness, n_clusters):
     """Raise unless the average evenness can be had with this many clusters."""
     low = 1.0 / n_clusters

@@ -52,10 +52,10 @@ def save(model, path):
             f"The model cannot be saved: it holds {', '.join(foreign)}; use kernels and gates of "
             "localmkl or scikit-learn instead of plain functions and own classes."
         )
-    _write_whole(Path(path), content)
+    write_whole(Path(path), content)
 
 
-def _write_whole(path, content):
+def write_whole(path, content):
     """Write to a temporary name beside `path`, then rename: the old file stays until the end."""
     temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
     try:

@@ -6,9 +6,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import GridSearchCV
 from sklearn.svm import SVC
 
+from localmkl import MKLClassifier
 from localmkl import kernels as kernels_module
+from localmkl.datasets import make_localized
 from localmkl.kernels import (
     RBF,
     CallableKernel,
@@ -20,6 +24,7 @@ from localmkl.kernels import (
     default_kernels,
 )
 from localmkl.kernels import vectors as vectors_module
+from localmkl.model_selection import MKLSearchCV
 
 seeds = st.integers(0, 2**32 - 1)
 quick = settings(max_examples=15, deadline=None, derandomize=True)
@@ -329,3 +334,28 @@ def test_a_function_that_returns_the_wrong_shape_is_told_so(function):
     message = r"must return shape \(5, 7\) here, got \(.*\); it is called as function\(X, Y\)"
     with pytest.raises(ValueError, match=message):
         CallableKernel(function)(X[:5], X[5:])
+
+
+@pytest.mark.parametrize("kind", [Linear, Polynomial, RBF])
+def test_standardising_is_learned_on_the_training_rows(kind):
+    rng = np.random.default_rng(0)
+    X, new = rng.normal(5.0, [1.0, 100.0, 0.01], size=(30, 3)), rng.normal(size=(4, 3))
+    scaled = (X - X.mean(axis=0)) / X.std(axis=0), (new - X.mean(axis=0)) / X.std(axis=0)
+    kernel, plain = kind(standardize=True).fit(X), kind().fit(scaled[0])
+    np.testing.assert_allclose(kernel(new, X), plain(scaled[1], scaled[0]))
+    np.testing.assert_allclose(kernel.diag(new), plain.diag(scaled[1]))
+    weights = rng.integers(0, 3, size=30)
+    repeated = kind(standardize=True).fit(np.repeat(X, weights, axis=0))
+    np.testing.assert_allclose(kind(standardize=True).fit(X, weights)(new, X), repeated(new, X))
+    with pytest.raises(NotFittedError):
+        kind(standardize=True)(X)
+
+
+def test_searches_standardise_within_their_folds():
+    X, y = make_localized(60, random_state=0)[:2]
+    X = X * np.logspace(0, 3, X.shape[1])
+    kernels = [RBF(standardize=True), Linear(columns=[0, 1], standardize=True)]
+    model = MKLClassifier(kernels, tol=1e-9)
+    ours = MKLSearchCV(model, {"C": [0.1, 1.0]}, cv=3, refit=False).fit(X, y)
+    theirs = GridSearchCV(model, {"C": [0.1, 1.0]}, cv=3, refit=False).fit(X, y)
+    np.testing.assert_allclose(ours.cv_results_["mean_test_score"], theirs.cv_results_["mean_test_score"])

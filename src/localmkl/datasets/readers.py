@@ -21,7 +21,6 @@ from localmkl.kernels.alphabets import alphabet_letters
 
 OPENERS: dict[str, Callable] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 HEADER = "header"
-_LABEL = re.compile(r"\blabel\s*=\s*([^\s,;|]+)")
 
 
 class SequenceData(NamedTuple):
@@ -72,10 +71,10 @@ def read_fasta(path, *, labels=None, alphabet=None, equal_length=False, unique_n
     ----------
     path : str or path-like
         Sequences may run over several lines. A record's name is the first word of its header.
-    labels : "header", mapping, str or path-like, optional
-        ``"header"`` takes ``label=...`` from each header; a mapping goes from names to labels; a file has one
-        name and one label a line, between them a tab, a comma or blanks. Labels that are all whole numbers
-        become integers.
+    labels : "header", "header:KEY", mapping, str or path-like, optional
+        ``"header"`` takes ``label=...`` from each header, ``"header:KEY"`` takes ``KEY=...``; a mapping goes
+        from names to labels; a file has one name and one label a line, between them a tab, a comma or blanks.
+        Labels that are all whole numbers become integers.
     alphabet : {"dna", "rna", "protein"} or str, optional
         Refuse letters that are neither in it nor ambiguous.
     equal_length : bool, default=False
@@ -142,7 +141,7 @@ def read_table(path, *, target=None, columns=None):
     """
     pd = _import("pandas", "read_table", "frames")
     path = Path(path)
-    kind = _kind(path)
+    kind = file_kind(path)
     if kind == ".parquet":
         _import("pyarrow", "read_table for .parquet files", "frames")
     elif kind not in (".csv", ".tsv", ".txt"):
@@ -177,7 +176,7 @@ def read_table(path, *, target=None, columns=None):
     missing = [name for name in wanted if name not in frame.columns]
     if missing:
         raise ValueError(
-            f"{_name(path)} must have the column {missing[0]!r}, it has {', '.join(map(str, frame.columns))}."
+            f"{_name(path)} must have the column {missing[0]!r}, it has {_checks.listed(frame.columns)}."
         )
     y = None
     if target is not None:
@@ -222,7 +221,7 @@ def read_grams(path, *, variable=None, labels=None):
     (GramStack(3 kernels, 5 x 5, float64), [0, 1, 0, 1, 1])
     """
     path = Path(path)
-    kind = _kind(path)
+    kind = file_kind(path)
     if kind not in (".npy", ".npz", ".mat"):
         raise ValueError(f"{_name(path)} must end in .npy, .npz or .mat, got {kind!r}.")
     if kind == ".npy":
@@ -369,9 +368,11 @@ def _check_unique(path, lines, names):
 
 
 def _find_labels(path, labels, headers, lines, names):
-    if isinstance(labels, str) and labels == HEADER:
-        found = [_LABEL.search(header) for header in headers]
-        hint = "`label=...` in its header"
+    if isinstance(labels, str) and labels.partition(":")[0] == HEADER:
+        key = labels.partition(":")[2] or "label"
+        pattern = re.compile(rf"(?<!\w){re.escape(key)}\s*=\s*([^\s,;|]+)")
+        found = [pattern.search(header) for header in headers]
+        hint = f"`{key}=...` in its header"
         values = [None if match is None else match[1] for match in found]
     else:
         _check_unique(path, lines, names)
@@ -442,6 +443,8 @@ def _uncell(value):
 def _only_stack(path, variables):
     """Return the name of the only variable that can be a stack of Grams."""
     names = [name for name, value in variables.items() if _could_be_stack(value)]
+    if not names:  # cross-Grams are not square
+        names = [name for name, value in variables.items() if np.ndim(value) == 3]
     if len(names) != 1:
         has = ", ".join(f"{name} {_shape(value)}" for name, value in variables.items()) or "none"
         what = "no" if not names else "more than one"
@@ -482,8 +485,8 @@ def _check_stack(path, grams):
     return grams
 
 
-def _kind(path):
-    """Return the suffix that says what a file is, below a compression's."""
+def file_kind(path):
+    """Return the suffix that says what a file is, below a compression's, in small letters."""
     suffixes = [suffix.lower() for suffix in path.suffixes]
     return next((suffix for suffix in reversed(suffixes) if suffix not in OPENERS), "")
 

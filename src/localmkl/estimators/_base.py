@@ -378,7 +378,7 @@ class ClassifierPart(ClassifierMixin):
         self.classes_, codes = np.unique(y, return_inverse=True)
         counted = codes if sample_weight is None else codes[sample_weight > 0.0]
         if len(np.unique(counted)) < 2:
-            only = self.classes_[counted[0]] if len(counted) else None
+            only = self.classes_.tolist()[counted[0]] if len(counted) else None
             raise ValueError(
                 "Classification needs samples of at least 2 classes with positive weight, got one "
                 f"class: {only!r}."

@@ -15,6 +15,7 @@ from functools import cache
 from pathlib import Path
 
 import localmkl
+from localmkl.persistence import write_whole
 
 
 class ResultFile:
@@ -50,7 +51,7 @@ class ResultFile:
             packed = self.path.with_suffix(".jsonl.gz")
             if not self.path.exists():
                 rows = gzip.decompress(packed.read_bytes()) if packed.exists() else b""
-                _write_whole(self.path, rows or _line({"settings": self.settings}))
+                write_whole(self.path, rows or _line({"settings": self.settings}))
             whole = _whole_lines(self.path.read_bytes())
             settings, self.rows = _parse(self.path, whole)
             check_settings(self.path, settings, self.settings)
@@ -139,12 +140,6 @@ def _processor():
 
 def _line(record):
     return json.dumps(record, allow_nan=False).encode() + b"\n"
-
-
-def _write_whole(path, content):
-    partial = path.with_suffix(".partial")
-    partial.write_bytes(content)
-    os.replace(partial, path)
 
 
 def _whole_lines(content):

@@ -6,7 +6,8 @@
     Chi2                   exp(-gamma sum_k (x_k - y_k)^2 / (x_k + y_k))
     HistogramIntersection  sum_k min(x_k, y_k)
 
-Every kernel takes `columns`, so that one table gives several views. `Kernel` is the base class to extend.
+Every kernel takes `columns`, so that one table gives several views; those that take any numbers can
+`standardize` them first. `Kernel` is the base class to extend.
 """
 
 import numbers
@@ -23,7 +24,9 @@ from sklearn.metrics.pairwise import (
     polynomial_kernel,
     rbf_kernel,
 )
+from sklearn.preprocessing import StandardScaler
 from sklearn.utils import _safe_indexing, check_array
+from sklearn.utils.validation import check_is_fitted
 
 from localmkl._checks import check_integer, check_number
 
@@ -115,9 +118,12 @@ class VectorKernel(Kernel):
 
     columns = None
     nonnegative = False
+    standardize = False
 
     def fit(self, X, sample_weight=None):
         """Learn data-driven parameters from the training rows."""
+        if self.standardize:
+            self.scaler_ = StandardScaler().fit(self._numbers(X), sample_weight=sample_weight)
         self._learn(self._table(X), sample_weight)
         return self
 
@@ -137,6 +143,14 @@ class VectorKernel(Kernel):
     def _diag(self, table): ...
 
     def _table(self, X):
+        """Return the chosen columns, standardised if they are to be."""
+        numbers = self._numbers(X)
+        if not self.standardize:
+            return numbers
+        check_is_fitted(self, "scaler_")
+        return self.scaler_.transform(numbers)
+
+    def _numbers(self, X):
         """Return the chosen columns as finite float64 numbers."""
         name = type(self).__name__
         picked = X
@@ -171,6 +185,8 @@ class Linear(VectorKernel):
     ----------
     columns : int, str, slice or list of them, optional
         Columns to use; names need a data frame.
+    standardize : bool, default=False
+        Give every column mean zero and variance one, learned on the training rows.
 
     Examples
     --------
@@ -180,8 +196,9 @@ class Linear(VectorKernel):
            [ 8., 16.]])
     """
 
-    def __init__(self, columns=None):
+    def __init__(self, columns=None, standardize=False):
         self.columns = columns
+        self.standardize = standardize
 
     def _gram(self, table, other):
         return linear_kernel(table, other)
@@ -203,6 +220,8 @@ class Polynomial(VectorKernel):
         At least zero, for the kernel to be positive semidefinite.
     columns : int, str, slice or list of them, optional
         Columns to use; names need a data frame.
+    standardize : bool, default=False
+        Give every column mean zero and variance one, learned on the training rows.
 
     Examples
     --------
@@ -212,11 +231,12 @@ class Polynomial(VectorKernel):
            [ 9., 25.]])
     """
 
-    def __init__(self, degree=2, gamma=None, coef0=1.0, columns=None):
+    def __init__(self, degree=2, gamma=None, coef0=1.0, columns=None, standardize=False):
         self.degree = degree
         self.gamma = gamma
         self.coef0 = coef0
         self.columns = columns
+        self.standardize = standardize
 
     def _learn(self, table, sample_weight):
         check_integer("degree", self.degree, low=1)
@@ -244,6 +264,8 @@ class RBF(VectorKernel):
         Multiplies gamma: several widths around a data-driven one.
     columns : int, str, slice or list of them, optional
         Columns to use; names need a data frame.
+    standardize : bool, default=False
+        Give every column mean zero and variance one, learned on the training rows.
 
     Attributes
     ----------
@@ -258,10 +280,11 @@ class RBF(VectorKernel):
            [0.607, 1.   ]])
     """
 
-    def __init__(self, gamma="scale", factor=1.0, columns=None):
+    def __init__(self, gamma="scale", factor=1.0, columns=None, standardize=False):
         self.gamma = gamma
         self.factor = factor
         self.columns = columns
+        self.standardize = standardize
 
     def _learn(self, table, sample_weight):
         self.gamma_ = self._width(table, sample_weight)

@@ -12,7 +12,7 @@ from types import CodeType, FunctionType
 
 from joblib.hashing import NumpyHasher
 
-from localmkl.persistence import _write_whole
+from localmkl.persistence import write_whole
 
 HEADER = "search"
 CHAIN = "chain"
@@ -35,7 +35,7 @@ class Checkpoint:
         self.finished: dict[tuple, list] = {}
         if not self.path.exists():
             self.settings = settings
-            _write_whole(self.path, _line(HEADER, {"parts": parts, "settings": settings}))
+            write_whole(self.path, _line(HEADER, {"parts": parts, "settings": settings}))
             return
         content = self.path.read_bytes()
         records = [_parse(line) for line in content.split(b"\n")[:-1]]

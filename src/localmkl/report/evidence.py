@@ -564,4 +564,12 @@ def made(subject):
         ["machine", f"{platform.system()} {platform.machine()}"],
         ["samples shown one by one", shown],
     ]
+    origin = getattr(subject.given, "made_", None)  # models of the command line say where they come from
+    if origin:
+        commit = f", commit {origin['commit']}" if origin["commit"] else ""
+        rows += [
+            ["model trained on", origin["file"]],
+            ["model trained at", f"{origin['date']} by localmkl {origin['version']}{commit}"],
+            ["kernels asked for", origin["kernels"]],
+        ]
     return Section("made", "How this report was made", [], [Table("Provenance", ["what", "value"], rows)])

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from localmkl._checks import check_integer
 from localmkl.explain import kernel_shares
-from localmkl.persistence import _write_whole
+from localmkl.persistence import write_whole
 from localmkl.report.quality import TRAINING, assess
 from localmkl.report.subject import Subject
 
@@ -94,7 +94,7 @@ def write_report(
         modes=modes,
         kernels=subject.kernels,
     )
-    _write_whole(path, page.encode("utf-8"))
+    write_whole(path, page.encode("utf-8"))
     return path
 
 

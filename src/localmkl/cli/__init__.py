@@ -1,0 +1,375 @@
+"""The command line: ``localmkl --help``. Heavy imports wait until a command needs them."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from localmkl.cli.voice import EXPECTED, INTERRUPTED, Voice, sentence
+
+app = typer.Typer(
+    name="localmkl",
+    help="Multiple kernel learning whose kernel weights may differ from region to region.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+METHODS = ("clmkl", "hlmkl", "lmkl", "mkl", "unif")
+
+_option, _argument = typer.Option, typer.Argument
+Data = Annotated[Path, _argument(help="Table (.csv, .tsv, .parquet), FASTA, or Grams (.npz, .npy, .mat).")]
+Model = Annotated[Path, _argument(help="A model that 'fit' or 'tune' has written.")]
+Target = Annotated[
+    str | None,
+    _option(
+        help="Column of a table; KEY of KEY=... in FASTA headers (default: label); variable of a Gram file."
+    ),
+]
+Labels = Annotated[
+    Path | None, _option(help="File of labels: lines 'name label' for FASTA, one label a line for Grams.")
+]
+Names = Annotated[str | None, _option(help="Column of a table with the names of its rows.")]
+Kernels = Annotated[
+    str | None,
+    _option(
+        help="Words such as 'wd:1-20' or 'rbf columns=expr_*; spectrum:3 column=promoter', or a .toml file."
+    ),
+]
+Method = Annotated[str, _option(help=f"One of {', '.join(METHODS)}.")]
+Regression = Annotated[bool, _option("--regression", help="Predict numbers instead of classes.")]
+Gate = Annotated[
+    str | None,
+    _option(
+        help="Kernel that the clusters are found in: its number from 1, or in words; default: their mean."
+    ),
+]
+Normalize = Annotated[str | None, _option(help="multiplicative (default), trace, cosine or none.")]
+Balanced = Annotated[bool, _option("--balanced", help="Weigh classes by how rare they are.")]
+Tol = Annotated[float | None, _option(help="Relative duality gap to reach (default: 1e-3).")]
+Variable = Annotated[str | None, _option(help="Gram file: the variable that holds the Grams.")]
+Rows = Annotated[str | None, _option(help="Gram file: rows START:STOP, counted from 0; default: all.")]
+Seed = Annotated[int, _option(help="Seed of everything random.", min=0)]
+Folds = Annotated[int, _option(help="Folds of the cross-validation.", min=2)]
+Scoring = Annotated[str | None, _option(help="A metric of scikit-learn; default: roc_auc, accuracy or r2.")]
+Jobs = Annotated[int | None, _option(help="Worker processes.", min=1)]
+Json = Annotated[bool, _option("--json", help="Results as one JSON object.")]
+Quiet = Annotated[bool, _option("--quiet", "-q", help="No notes, no progress.")]
+Debug = Annotated[bool, _option("--debug", help="Errors with their traceback.")]
+C = Annotated[str | None, _option("--C", help="Cost of errors (default: 1).")]
+P = Annotated[
+    str | None, _option("--p", help="Norm of the kernel weights, 1 or more, such as 4/3 (the default).")
+]
+Clusters = Annotated[str | None, _option(help="Number of clusters (default: 3).")]
+Evenness = Annotated[
+    str | None, _option(help="How soft the clusters are, from 1/clusters to 1 (default: 0.5).")
+]
+Epsilon = Annotated[str | None, _option(help="Regression: errors up to this are free (default: 0.1).")]
+
+
+@app.callback()
+def _root():
+    """Multiple kernel learning whose kernel weights may differ from region to region."""
+
+
+@app.command()
+def fit(
+    data: Data,
+    target: Target = None,
+    kernels: Kernels = None,
+    method: Method = "clmkl",
+    regression: Regression = False,
+    c: C = None,
+    p: P = None,
+    clusters: Clusters = None,
+    evenness: Evenness = None,
+    epsilon: Epsilon = None,
+    tune: Annotated[
+        bool, _option("--tune", help="Search the parameters by cross-validation; options may then be lists.")
+    ] = False,
+    out: Annotated[Path, _option(help="The model.")] = Path("model.localmkl"),
+    labels: Labels = None,
+    names: Names = None,
+    gate: Gate = None,
+    normalize: Normalize = None,
+    balanced: Balanced = False,
+    tol: Tol = None,
+    variable: Variable = None,
+    rows: Rows = None,
+    seed: Seed = 0,
+    as_json: Json = False,
+    quiet: Quiet = False,
+    debug: Debug = False,
+):
+    """Learn a model from a file and write it to another.
+
+    Without --kernels, sequences of one length get weighted-degree kernels, others k-mer kernels, and tables
+    Gaussian kernels on standardised columns; the choice is said.
+    """
+    voice = Voice(as_json, quiet, debug)
+    with voice.plainly():
+        from localmkl.cli.train import Order, train
+
+        values = {"C": c, "p": p, "n_clusters": clusters, "evenness": evenness, "epsilon": epsilon}
+        order = Order(
+            data, out, (target, labels, names, variable), kernels, method, regression, values, gate,
+            normalize, balanced, tol, rows, seed,
+        )  # fmt: skip
+        train(order, voice, search={} if tune else None)
+
+
+@app.command()
+def tune(
+    data: Data,
+    target: Target = None,
+    kernels: Kernels = None,
+    method: Method = "clmkl",
+    regression: Regression = False,
+    c: C = None,
+    p: P = None,
+    clusters: Clusters = None,
+    evenness: Evenness = None,
+    epsilon: Epsilon = None,
+    folds: Folds = 5,
+    scoring: Scoring = None,
+    out: Annotated[Path, _option(help="The best model, fitted on all rows.")] = Path("model.localmkl"),
+    table: Annotated[Path | None, _option(help="CSV file of all scores.")] = None,
+    jobs: Jobs = None,
+    labels: Labels = None,
+    names: Names = None,
+    gate: Gate = None,
+    normalize: Normalize = None,
+    balanced: Balanced = False,
+    tol: Tol = None,
+    variable: Variable = None,
+    rows: Rows = None,
+    seed: Seed = 0,
+    as_json: Json = False,
+    quiet: Quiet = False,
+    debug: Debug = False,
+):
+    """Search C, p, clusters, evenness (lists such as 0.1,1,10) and write the best model.
+
+    What is finished is kept beside the model: give the command again to go on with a search that was stopped.
+    """
+    voice = Voice(as_json, quiet, debug)
+    with voice.plainly():
+        from localmkl.cli.train import Order, train
+
+        values = {"C": c, "p": p, "n_clusters": clusters, "evenness": evenness, "epsilon": epsilon}
+        order = Order(
+            data, out, (target, labels, names, variable), kernels, method, regression, values, gate,
+            normalize, balanced, tol, rows, seed,
+        )  # fmt: skip
+        train(order, voice, search={"folds": folds, "scoring": scoring, "jobs": jobs, "table": table})
+
+
+@app.command()
+def predict(
+    model: Model,
+    data: Data,
+    out: Annotated[Path | None, _option(help="CSV file; default: stdout.")] = None,
+    labels: Labels = None,
+    variable: Variable = None,
+    rows: Rows = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
+    debug: Debug = False,
+):
+    """Predict the rows of a file: label, score, memberships, the contribution of every kernel.
+
+    Of a Gram file with all rows, those that the model was not trained on.
+    """
+    voice = Voice(as_json, quiet, debug)
+    with voice.plainly():
+        from localmkl.cli import use
+        from localmkl.persistence import write_whole
+
+        if out is not None:
+            use.check_place(out)
+        subject = use.open_model(model)
+        content = use.read_for(subject, data, labels=labels, variable=variable, rows=rows)
+        with voice.working(f"predicting {len(content)} rows"):
+            header, table = use.predict(subject, content)
+        scores = use.score(subject, content, table)
+        if out is None:
+            voice.records(header, table)
+        else:
+            write_whole(out, use.as_csv(header, table).encode())
+            voice.result({"out": str(out), "rows": len(table), **scores}, f"{len(table)} predictions: {out}")
+        if scores:
+            voice.note(", ".join(f"{name} {value:.4f}" for name, value in scores.items()) + " on these rows")
+
+
+@app.command()
+def report(
+    model: Model,
+    data: Annotated[
+        Path | None, _argument(help="Rows to show; default: the training rows, where kept.")
+    ] = None,
+    out: Annotated[Path, _option(help="The HTML file.")] = Path("report.html"),
+    title: Annotated[str | None, _option(help="Title of the page.")] = None,
+    folds: Annotated[int, _option(help="Folds of the cross-validation; 0 for none.", min=0)] = 5,
+    baselines: Annotated[bool, _option(help="Compare with equal and with global weights.")] = True,
+    labels: Labels = None,
+    variable: Variable = None,
+    rows: Rows = None,
+    seed: Seed = 0,
+    as_json: Json = False,
+    quiet: Quiet = False,
+    debug: Debug = False,
+):
+    """Write what a model says, and how good it is, as one HTML file."""
+    voice = Voice(as_json, quiet, debug)
+    with voice.plainly():
+        from localmkl.cli import use
+
+        use.check_place(out)
+        subject = use.open_model(model)
+        content = (
+            None if data is None else use.read_for(subject, data, labels=labels, variable=variable, rows=rows)
+        )
+        with voice.working("writing the report: cross-validation may take a while"):
+            path = use.write(subject, content, out, title=title, cv=folds, baselines=baselines, seed=seed)
+        voice.result({"out": str(path)}, f"The report: {path.resolve()}")
+
+
+@app.command()
+def info(
+    file: Annotated[Path, _argument(help="A model or a data file.")],
+    target: Target = None,
+    labels: Labels = None,
+    variable: Variable = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
+    debug: Debug = False,
+):
+    """Say what is in a model or in a data file."""
+    voice = Voice(as_json, quiet, debug)
+    with voice.plainly():
+        from localmkl.cli import files, tell, use
+
+        if files.is_model(file):
+            record, text = tell.describe_model(use.open_model(file))
+        else:
+            record, text = tell.describe_data(
+                files.read_rows(file, files.Asked(target, labels, None, variable))
+            )
+        voice.result(record, text)
+
+
+@app.command()
+def bench(
+    samples: Annotated[int, _option(min=50, help="Rows of the generated problem.")] = 1000,
+    kernels: Annotated[int, _option(min=1, help="Kernels.")] = 10,
+    clusters: Annotated[int, _option(min=1, help="Clusters.")] = 3,
+    seed: Seed = 0,
+    as_json: Json = False,
+    quiet: Quiet = False,
+    debug: Debug = False,
+):
+    """Measure what fits cost here, in readings of the Grams and against the published algorithm."""
+    voice = Voice(as_json, quiet, debug)
+    with voice.plainly():
+        from localmkl.bench import measure, show
+
+        with voice.working("measuring"):
+            rows = measure(samples, kernels, clusters, seed)
+        voice.result({"rows": rows}, show(rows))
+
+
+@app.command()
+def demo(
+    samples: Annotated[int, _option(min=30, help="Training samples.")] = 300,
+    seed: Seed = 0,
+    debug: Debug = False,
+):
+    """Compare the five methods on generated data with three groups, each with its own view."""
+    with Voice(debug=debug).plainly():
+        from localmkl.demo import run_demo
+
+        run_demo(samples, seed)
+
+
+@app.command()
+def reproduce(
+    name: Annotated[str, _argument(help="An experiment of --list, or 'all'.")] = "",
+    listing: Annotated[
+        bool, _option("--list", help="Say what there is, on which data, and how long it takes.")
+    ] = False,
+    data: Annotated[
+        str | None, _option(help="Data set of the experiment; default: the first whose files are there.")
+    ] = None,
+    images: Annotated[
+        str | None, _option(help="For 'images': a folder with one folder of images per class.")
+    ] = None,
+    reps: Annotated[int | None, _option(min=1, help="Repetitions; default: as many as in the paper.")] = None,
+    sizes: Annotated[
+        str | None, _option(help="Points of the axis, for instance 50,100,200; default: all.")
+    ] = None,
+    methods: Annotated[
+        str | None, _option(help="For instance UNIF,CLMKL; default: all but the slow LMKL.")
+    ] = None,
+    out: Annotated[
+        str, _option(help="Folder of rows and summaries; what is there is not run again.")
+    ] = "results",
+    jobs: Annotated[int | None, _option(min=1, help="Worker processes; default: one per core.")] = None,
+    quick: Annotated[bool, _option("--quick", help="A minute on shipped or generated data instead.")] = False,
+    summary: Annotated[
+        bool, _option("--summary", help="Run nothing, summarise the rows that are there.")
+    ] = False,
+    as_json: Json = False,
+    quiet: Quiet = False,
+    debug: Debug = False,
+):
+    """Reproduce a table or figure of the paper, its numbers beside ours; a stopped run goes on."""
+    voice = Voice(as_json, quiet, debug)
+    with voice.plainly():
+        from rich.console import Console
+
+        from localmkl.experiments import EXPERIMENTS, Interrupted, list_experiments
+        from localmkl.experiments import reproduce as run
+
+        if listing or not name:
+            entries = list_experiments()
+            voice.result({"experiments": entries}, _listing(entries))
+            return
+        options = {
+            "data": data,
+            "images": images,
+            "repetitions": reps,
+            "points": sizes.split(",") if sizes else None,
+            "methods": [method.strip() for method in methods.split(",")] if methods else None,
+            "n_jobs": jobs,
+            "quick": quick,
+            "run": not summary,
+            "console": Console(stderr=True, quiet=quiet),
+        }
+        for each in EXPERIMENTS if name == "all" else [name]:
+            try:
+                told = run(each, out, **options)
+                voice.result({"experiment": each, "summary": told}, told)
+            except Interrupted as stop:
+                typer.echo(str(stop), err=True)
+                raise typer.Exit(INTERRUPTED) from None
+            except EXPECTED as error:
+                if name != "all":
+                    raise
+                typer.echo(f"{each}: {sentence(error)}", err=True)
+
+
+def _listing(entries):
+    """Return the experiments as text, one below the other."""
+    lines = []
+    for number, entry in enumerate(entries):
+        if number == 0 or entry["name"] != entries[number - 1]["name"]:
+            lines.append(f"{entry['name']:<13} {entry['title']} ({entry['paper']})")
+        lacking = f"; not there: {', '.join(entry['missing'])}" if entry["missing"] else ""
+        lines.append(f"  --data {entry['data']:<13} {entry['fidelity']}: {entry['what']}")
+        lines.append(f"  {'':<20} about {entry['duration']} on two cores{lacking}")
+    return "\n".join(lines)
+
+
+def main():
+    """Run the command line."""
+    app()

@@ -1,0 +1,131 @@
+"""What `localmkl info` and `localmkl fit` tell about a model or a data file: a record and a text."""
+
+import numpy as np
+
+from localmkl._checks import listed
+from localmkl.cli.files import GRAMS, SEQUENCES, TABLE, choose_kernels
+from localmkl.explain import kernel_shares, memberships_of
+
+
+def describe_model(subject):
+    """Return what a model is, as a record and as text."""
+    model, made = subject.model, getattr(subject.given, "made_", {})
+    shares = kernel_shares(model)
+    shown = (
+        "C",
+        "p",
+        "n_clusters",
+        "evenness",
+        "epsilon",
+        "normalize",
+        "tol",
+        "class_weight",
+        "random_state",
+    )
+    parameters = {name: value for name, value in model.get_params(deep=False).items() if name in shown}
+    record = {
+        "method": subject.method,
+        "task": "classification" if subject.classifier else "regression",
+        "classes": model.classes_.tolist() if subject.classifier else None,
+        "training_rows": subject.n_train,
+        "support_vectors": len(model.support_),
+        "parameters": parameters,
+        "kernels": list(subject.kernels),
+        "kernel_shares": shares.round(6).tolist(),
+        "cluster_sizes": memberships_of(model).mean(axis=0).round(6).tolist(),
+        "duality_gap": model.duality_gap_,
+        "tolerance": model.tol,
+        "updates": int(model.n_iter_),
+        "made": {key: value for key, value in made.items() if key not in ("y", "names", "kernel_names")},
+    }
+    if subject.search is not None:
+        record["tuned"] = {
+            "score": float(subject.search.best_score_),
+            "metric": str(subject.search.scoring),
+            "candidates": len(subject.search.cv_results_["params"]),
+            "chosen": subject.search.best_params_,
+        }
+    return record, _model_text(record)
+
+
+def _model_text(record):
+    parameters = ", ".join(
+        f"{name} {_number(value)}" for name, value in record["parameters"].items() if value is not None
+    )
+    certified = "certified" if record["duality_gap"] <= record["tolerance"] else "NOT converged"
+    lines = [
+        f"method     {record['method']}, {record['task']}"
+        + (f" of {listed(record['classes'])}" if record["classes"] else ""),
+        f"parameters {parameters}",
+        f"data       {record['training_rows']} training rows, {record['support_vectors']} support vectors",
+        f"kernels    {len(record['kernels'])}: {listed(record['kernels'])}",
+        f"{certified:<10} duality gap {record['duality_gap']:.1e} (asked: {record['tolerance']:.0e})",
+    ]
+    if "tuned" in record:
+        tuned = record["tuned"]
+        chosen = ", ".join(f"{name} {_number(value)}" for name, value in tuned["chosen"].items())
+        lines.append(
+            f"tuned      {tuned['metric']} {tuned['score']:.4f} at {chosen}: best of {tuned['candidates']}"
+        )
+    for number, (shares, size) in enumerate(
+        zip(record["kernel_shares"], record["cluster_sizes"], strict=True)
+    ):
+        where = "weights" if len(record["kernel_shares"]) == 1 else f"cluster {number + 1}"
+        order = np.argsort(shares)[::-1][:3]
+        best = ", ".join(
+            f"{record['kernels'][m]} {100 * shares[m]:.0f} %" for m in order if shares[m] >= 0.005
+        )
+        size_told = "" if where == "weights" else f" ({100 * size:.0f} % of the rows)"
+        lines.append(f"{where:<10} {best}{size_told}")
+    made = record["made"]
+    if made:
+        commit = f", commit {made['commit']}" if made.get("commit") else ""
+        lines.append(
+            f"made       {made['date']} from {made['file']!r} by localmkl {made['version']}{commit} "
+            f"in {made['seconds']:.1f} s on {made['cpu']}"
+        )
+    return "\n".join(lines)
+
+
+def describe_data(content):
+    """Return what a data file holds, as a record and as text."""
+    rows, n_rows = content.rows, len(content)
+    n_kernels, said = _default_kernels(content)
+    record = {"file": str(content.path), "kind": content.kind, "rows": n_rows, "default_kernels": said}
+    lines = [f"kind       {content.kind}, {n_rows} rows"]
+    if content.kind == TABLE:
+        record["columns"] = {name: str(kind) for name, kind in rows.dtypes.items()}
+        lines.append(
+            f"columns    {listed([f'{name} ({kind})' for name, kind in record['columns'].items()], 8)}"
+        )
+    elif content.kind == SEQUENCES:
+        lengths = [len(sequence) for sequence in rows]
+        record["lengths"] = [min(lengths), max(lengths)]
+        same = min(lengths) == max(lengths)
+        lines.append(f"lengths    {lengths[0] if same else f'{min(lengths)} to {max(lengths)}'} letters")
+    else:
+        record["shape"] = [rows.n_kernels, *rows.shape]
+        lines.append(f"shape      {rows.n_kernels} Grams, {rows.shape[0]} x {rows.shape[1]}, {rows.dtype}")
+    if content.y is not None:
+        labels, counts = np.unique(content.y, return_counts=True)
+        record["labels"] = {str(label): int(count) for label, count in zip(labels, counts, strict=True)}
+        told = [f"{label} ({count})" for label, count in record["labels"].items()]
+        lines.append(f"labels     {len(told)}: {listed(told)}")
+    record["gram_bytes"] = 8 * n_kernels * n_rows**2
+    lines.append(f"kernels    {said}")
+    lines.append(f"memory     {record['gram_bytes'] / 2**20:.1f} MB of Gram matrices to train on all rows")
+    return record, "\n".join(lines)
+
+
+def _default_kernels(content):
+    """Return how many kernels a file gets by default, and which; none if it must be told."""
+    try:
+        chosen = choose_kernels(content)
+    except ValueError as error:
+        return 0, f"none by default: {error}"
+    n_kernels = content.rows.n_kernels if content.kind == GRAMS else len(chosen.kernels)
+    return n_kernels, chosen.said
+
+
+def _number(value):
+    return f"{value:.4g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,230 @@
+"""``localmkl fit`` and ``localmkl tune``: options in, a model file out."""
+
+import time
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+
+import numpy as np
+import typer
+from sklearn.base import is_regressor
+from sklearn.metrics import get_scorer_names
+from sklearn.model_selection import KFold, StratifiedKFold
+
+import localmkl
+from localmkl.cli.files import GRAMS, Asked, choose_kernels, parse_rows, read_labelled
+from localmkl.cli.tell import describe_model
+from localmkl.cli.use import as_csv, check_place
+from localmkl.cli.voice import INTERRUPTED, Misuse
+from localmkl.cli.words import parse_values
+from localmkl.experiments.results import provenance
+from localmkl.model_selection import MKLSearchCV, score_table
+from localmkl.persistence import save, write_whole
+from localmkl.report.subject import Subject
+
+CLASSES = {"clmkl": "CLMKL", "hlmkl": "HLMKL", "lmkl": "LMKL", "mkl": "MKL", "unif": "UniformMKL"}
+
+OPTIONS = {"n_clusters": "clusters", "gate_kernel": "gate", "class_weight": "balanced"}
+"""Parameters whose options have other names."""
+
+GRID = {"C": [0.1, 1.0, 10.0, 100.0], "p": [1.0, 4 / 3, 2.0], "evenness": [0.4, 0.5, 0.6, 0.7, 0.8]}
+"""What is tried for parameters that are not set."""
+
+MANY_LABELS = 20
+FOLDS = 5
+
+
+@dataclass(frozen=True)
+class Order:
+    """What the user asked to be trained; the attributes are the options."""
+
+    data: Path
+    out: Path
+    where: tuple
+    kernels: str | None
+    method: str
+    regression: bool
+    values: dict[str, str | None]
+    gate: str | None
+    normalize: str | None
+    balanced: bool
+    tol: float | None
+    rows: str | None
+    seed: int
+
+
+def train(order, voice, search=None):
+    """Train a model and write it; with `search` (its options), after a search over parameters."""
+    grids = _grids(order)
+    if search is None and (several := [name for name, values in grids.items() if len(values) > 1]):
+        raise Misuse(f"--{OPTIONS.get(several[0], several[0])} has several values; search them with --tune.")
+    kind = _kind_of_estimator(order, grids)
+    check_place(order.out)
+    asked = Asked(*order.where)
+    content, rows = _take(read_labelled(order.data, asked), order.rows)
+    _check_targets(content, order.regression)
+    chosen = choose_kernels(content, order.kernels, order.gate)
+    content = chosen.content
+    voice.note(f"Kernels: {chosen.said}.")
+    settings = {} if search is not None else {name: values[0] for name, values in grids.items()}
+    estimator = _make(kind, order, chosen, settings)
+    start = time.perf_counter()
+    if search is None:
+        with voice.working(f"fitting {len(content)} rows"):
+            model = estimator.fit(content.rows, content.y)
+    else:
+        model = _search(order, estimator, grids, content, voice, search)
+    made = {
+        **provenance(),
+        "seconds": time.perf_counter() - start,
+        "file": str(order.data),
+        "kind": content.kind,
+        "kernels": chosen.said,
+        "kernel_names": chosen.names,
+        "target": asked.target,
+        "names_column": asked.names,
+        "variable": asked.variable,
+        "rows": rows,
+        "y": content.y,  # with the names, for a report of the training rows
+        "names": content.names,
+    }
+    model.made_ = made
+    save(model, order.out)
+    record, text = describe_model(Subject(model, kernel_names=chosen.names))
+    voice.result({"out": str(order.out), **record}, f"{text}\nwritten    {order.out}")
+
+
+def _grids(order):
+    """Return the values of each parameter that the options name."""
+    grids = {}
+    for name, text in order.values.items():
+        if text is None:
+            continue
+        grids[name] = parse_values(text)
+        wrong = [
+            value for value in grids[name] if isinstance(value, bool) or not isinstance(value, int | float)
+        ]
+        if wrong or not grids[name]:
+            raise Misuse(f"--{OPTIONS.get(name, name)} must be a number or a list of numbers, got {text!r}.")
+    return grids
+
+
+def _take(content, text):
+    """Return the rows to train on, and how to find them again in the same file."""
+    if text is None:
+        return content, None
+    if content.kind != GRAMS:
+        raise Misuse("--rows is for Gram files.")
+    n_rows = len(content.rows)
+    rows = parse_rows(text, n_rows)
+    return content.take(rows), {"start": int(rows[0]), "stop": int(rows[-1]) + 1, "of": n_rows}
+
+
+def _check_targets(content, regression):
+    """Raise if the targets look like those of the other task."""
+    y = content.y
+    if regression and y.dtype.kind not in "iuf":
+        raise ValueError(
+            f"--regression needs numbers as targets, got {str(y[0])!r}; leave it out to predict classes."
+        )
+    different = len(np.unique(y))
+    if not regression and y.dtype.kind == "f" and (different > MANY_LABELS or np.any(y != np.round(y))):
+        raise ValueError(
+            f"The target has {different} different numbers; pass --regression to predict numbers."
+        )
+
+
+def _kind_of_estimator(order, grids):
+    """Return the class that the options ask for; refuse options that it does not have."""
+    if order.method not in CLASSES:
+        raise Misuse(f"--method must be one of {', '.join(CLASSES)}, got {order.method!r}.")
+    kind = getattr(localmkl, CLASSES[order.method] + ("Regressor" if order.regression else "Classifier"))
+    asked = [*grids, *(["gate_kernel"] if order.gate else []), *(["class_weight"] if order.balanced else [])]
+    for name in asked:
+        if name not in kind().get_params(deep=False):
+            task = "regression" if order.regression else "classification"
+            raise Misuse(f"--{OPTIONS.get(name, name)} is not for {task} with the method {order.method}.")
+    return kind
+
+
+def _make(kind, order, chosen, settings):
+    """Return the estimator that the options describe."""
+    settings = {**settings, "kernels": chosen.kernels}
+    if order.gate is not None:
+        settings["gate_kernel"] = chosen.gate
+    if order.normalize is not None:
+        settings["normalize"] = None if order.normalize == "none" else order.normalize
+    if order.tol is not None:
+        settings["tol"] = order.tol
+    if order.balanced:
+        settings["class_weight"] = "balanced"
+    if "random_state" in kind().get_params(deep=False):
+        settings["random_state"] = order.seed
+    return kind(**settings)
+
+
+def _search(order, estimator, grids, content, voice, options):
+    """Return the fitted search; a stopped one says how it goes on."""
+    grid = _full_grid(estimator, grids)
+    scoring = options.get("scoring") or _default_scoring(content, order.regression)
+    if scoring not in get_scorer_names():
+        near = get_close_matches(scoring, get_scorer_names(), n=1, cutoff=0.0)
+        raise Misuse(
+            f"--scoring must be a metric of scikit-learn, got {scoring!r}; did you mean {near[0]!r}?"
+        )
+    if options.get("table") is not None:
+        check_place(options["table"])
+    tried = "; ".join(
+        f"{name} {', '.join(f'{value:.4g}' for value in values)}" for name, values in grid.items()
+    )
+    voice.note(f"Searching by {scoring}: {tried}.")
+    folds = (KFold if is_regressor(estimator) else StratifiedKFold)(
+        options.get("folds", FOLDS),
+        shuffle=True,  # files are often sorted by class
+        random_state=order.seed,
+    )
+    kept = order.out.with_name(f"{order.out.name}.checkpoint")
+    search = MKLSearchCV(
+        estimator,
+        grid,
+        scoring=scoring,
+        n_jobs=options.get("jobs"),
+        cv=folds,
+        checkpoint=str(kept),
+        random_state=order.seed,
+        verbose=int(not voice.quiet),
+        error_score="raise",
+    )
+    try:
+        search.fit(content.rows, content.y)
+        stopped = search.interrupted_
+    except KeyboardInterrupt:
+        stopped = True
+    if stopped:
+        typer.echo(
+            f"Stopped; what is finished is kept in {str(kept)!r}: give the command again to go on.", err=True
+        )
+        raise typer.Exit(INTERRUPTED)
+    if options.get("table") is not None:
+        table = score_table(search)
+        rows = zip(*(np.asarray(table[name]).tolist() for name in table), strict=True)
+        write_whole(options["table"], as_csv(list(table), rows).encode())
+    kept.unlink(missing_ok=True)
+    return search.set_params(checkpoint=None, verbose=0)  # a copy of it must not write there
+
+
+def _full_grid(estimator, grids):
+    """Return the user's lists, and the default ones for what is not set."""
+    known = estimator.get_params(deep=False)
+    grid = {name: values for name, values in GRID.items() if name in known} | grids
+    if "evenness" in known and "evenness" not in grids:
+        fewest = min(grid.get("n_clusters", [known["n_clusters"]]))
+        grid["evenness"] = [value for value in GRID["evenness"] if value > 1.0 / fewest] or [1.0]
+    return grid
+
+
+def _default_scoring(content, regression):
+    """Return AUC for two classes, accuracy for more, R2 for numbers."""
+    if regression:
+        return "r2"
+    return "roc_auc" if len(np.unique(content.y)) == 2 else "accuracy"

@@ -1,0 +1,129 @@
+"""How the command line speaks: results on stdout, notes and progress on stderr, errors in one sentence.
+
+Exit codes: 0 done; 1 a file or its content is not what was expected; 2 the command was called wrongly;
+130 stopped by Ctrl-C.
+"""
+
+import csv
+import json
+import os
+import sys
+import warnings
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import typer
+
+FAILED, MISUSED, INTERRUPTED = 1, 2, 130
+EXPECTED = (ValueError, TypeError, OSError, ImportError, MemoryError, RuntimeError)
+
+
+class Misuse(ValueError):
+    """The command was called with options that do not belong together, or without one it needs."""
+
+
+@dataclass(frozen=True)
+class Voice:
+    """Where words go.
+
+    Attributes
+    ----------
+    as_json : bool
+        Results as one JSON object instead of text.
+    quiet : bool
+        No notes, no progress.
+    debug : bool
+        Errors with their traceback.
+    """
+
+    as_json: bool = False
+    quiet: bool = False
+    debug: bool = False
+
+    def note(self, text):
+        """Say something on stderr that is no result."""
+        if not self.quiet:
+            typer.echo(text, err=True)
+
+    def result(self, record, text):
+        """Say a result: the record for machines, the text for people."""
+        if self.as_json:
+            typer.echo(json.dumps(record, default=_plain, allow_nan=False))
+        elif not self.quiet:
+            typer.echo(text)
+
+    def records(self, header, rows):
+        """Say a table that is the result: CSV, or a JSON list of records."""
+        if self.as_json:
+            typer.echo(json.dumps([dict(zip(header, row, strict=True)) for row in rows], allow_nan=False))
+        else:
+            csv.writer(sys.stdout, lineterminator="\n").writerows([header, *rows])
+
+    @contextmanager
+    def working(self, text):
+        """Show that something goes on, where stderr is a terminal."""
+        if self.quiet or not sys.stderr.isatty():
+            yield
+            return
+        from rich.console import Console
+
+        with Console(stderr=True).status(text):
+            yield
+
+    @contextmanager
+    def plainly(self):
+        """Turn exceptions into a sentence and an exit code, and warnings into a line."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("default", UserWarning)
+            warnings.showwarning = _show_warning
+            try:
+                yield
+            except (typer.Exit, typer.Abort):
+                raise
+            except KeyboardInterrupt:
+                typer.echo("Stopped.", err=True)
+                raise typer.Exit(INTERRUPTED) from None
+            except BrokenPipeError:  # the reader of stdout has seen enough
+                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+                raise typer.Exit(FAILED) from None
+            except Exception as error:
+                if self.debug:
+                    raise
+                typer.echo(f"Error: {sentence(error)}", err=True)
+                raise typer.Exit(MISUSED if isinstance(error, Misuse) else FAILED) from None
+
+
+def sentence(error):
+    """Return one line that says what is wrong.
+
+    Examples
+    --------
+    >>> sentence(ValueError("`C` must be positive,    got -1."))
+    '`C` must be positive, got -1.'
+    >>> sentence(KeyError("x"))
+    "unexpected KeyError: 'x'; please report it, with what --debug shows."
+    """
+    if isinstance(error, OSError) and error.filename is not None:
+        return f"{str(error.filename)!r} {_os_reason(error)}"
+    if isinstance(error, EXPECTED):
+        return " ".join(str(error).split()) or type(error).__name__
+    return f"unexpected {type(error).__name__}: {error}; please report it, with what --debug shows."
+
+
+def _os_reason(error):
+    if isinstance(error, FileNotFoundError):
+        return "is not there; check the path."
+    if isinstance(error, PermissionError):
+        return "cannot be opened: permission denied; choose another place, or change who may use it."
+    if isinstance(error, IsADirectoryError):
+        return "must be a file, it is a folder."
+    return f"cannot be used: {error.strerror}."
+
+
+def _show_warning(message, category, filename, lineno, file=None, line=None):
+    typer.echo(f"Warning: {' '.join(str(message).split())}", err=True)
+
+
+def _plain(value):
+    """Return NumPy's numbers and arrays as JSON has them."""
+    return value.tolist() if hasattr(value, "tolist") else str(value)

@@ -1,0 +1,206 @@
+"""Kernels in words: ``"wd:1-20"``, ``"rbf columns=expr_*; spectrum:3 column=promoter"``, or a TOML file.
+
+    spec    = kernel { ";" kernel }
+    kernel  = name [ ":" values ] { parameter "=" value }
+    values  = value { "," value }        each gives a kernel of its own; 1-20 stands for 1, 2 ... 20
+
+The values after the colon belong to the parameter that `KERNELS` names. In a TOML file every kernel is a
+table ``[[kernel]]`` with its `name` and parameters; a list for that parameter gives several kernels.
+"""
+
+import inspect
+import re
+import shlex
+import tomllib
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+KERNELS = {
+    "linear": ("Linear", None),
+    "poly": ("Polynomial", "degree"),
+    "rbf": ("RBF", "factor"),
+    "chi2": ("Chi2", None),
+    "intersection": ("HistogramIntersection", None),
+    "wd": ("WeightedDegree", "degree"),
+    "spectrum": ("Spectrum", "k"),
+    "mismatch": ("Mismatch", "k"),
+    "gapped": ("GappedKmer", "length"),
+    "profile": ("PropertyProfile", "table"),
+    "residues": ("ResidueGroups", "groups"),
+    "pseaac": ("PseudoAminoAcid", "lag"),
+    "alignment": ("SmithWaterman", None),
+}
+"""Word: (class in `localmkl.kernels`, parameter of the values after the colon)."""
+
+_RANGE = re.compile(r"(\d+)-(\d+)")
+_CONSTANTS = {"true": True, "false": False, "none": None}
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """Some kernels of one kind, before the data are known.
+
+    Attributes
+    ----------
+    word : str
+        A key of `KERNELS`.
+    values : tuple
+        Of the kind's own parameter, one kernel each; empty for its default.
+    parameters : dict
+        All others.
+    """
+
+    word: str
+    values: tuple = ()
+    parameters: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def kind(self):
+        """The kernel class."""
+        from localmkl import kernels
+
+        return getattr(kernels, KERNELS[self.word][0])
+
+    @property
+    def is_vector(self):
+        """Whether it is a kernel on numeric columns, else on sequences."""
+        return "columns" in _parameters(self.kind)
+
+    def make(self, **learned):
+        """Return the kernels; `learned` are parameters for which the words may say something else."""
+        known = _parameters(self.kind)
+        common = {name: value for name, value in learned.items() if name in known} | self.parameters
+        own = KERNELS[self.word][1]
+        sets = [{**common, own: value} for value in self.values] if self.values else [common]
+        return [self.kind(**parameters) for parameters in sets]
+
+    def names(self):
+        """Return a short name for each kernel: the word, its value, the columns as they were written."""
+        columns = self.parameters.get("columns", self.parameters.get("column"))
+        columns = ",".join(map(str, columns)) if isinstance(columns, list) else columns
+        tail = f" {columns}" if columns else ""
+        return [f"{self.word} {value}{tail}" for value in self.values] or [f"{self.word}{tail}"]
+
+
+def parse_kernels(spec):
+    """Return what kernels a text, or the path of a TOML file, asks for.
+
+    Parameters
+    ----------
+    spec : str
+
+    Returns
+    -------
+    list of Wanted
+
+    Examples
+    --------
+    >>> [wanted] = parse_kernels("wd:1-3 shift=2")
+    >>> wanted.make()
+    [WeightedDegree(degree=1, shift=2), WeightedDegree(degree=2, shift=2), WeightedDegree(degree=3, shift=2)]
+    """
+    if spec.strip().lower().endswith(".toml"):
+        return _from_toml(Path(spec.strip()))
+    found = [_from_words(part) for part in spec.split(";") if part.strip()]
+    if not found:
+        raise ValueError('The kernels must be named, for instance "rbf" or "wd:1-20", got an empty text.')
+    return found
+
+
+def parse_values(text):
+    """Return the values of a list such as ``1,4/3,2`` or ``1-20``.
+
+    Examples
+    --------
+    >>> parse_values("1-3,5"), parse_values("0.5,4/3,median")
+    ([1, 2, 3, 5], [0.5, 1.3333333333333333, 'median'])
+    """
+    values: list = []
+    for part in str(text).split(","):
+        if (ends := _RANGE.fullmatch(part.strip())) is not None:
+            low, high = int(ends[1]), int(ends[2])
+            if low > high:
+                raise ValueError(f"A range must run upwards, got {part.strip()!r}; write {high}-{low}.")
+            values += range(low, high + 1)
+        elif part.strip():
+            values.append(_value(part.strip()))
+    return values
+
+
+def _value(text):
+    if text.lower() in _CONSTANTS:
+        return _CONSTANTS[text.lower()]
+    try:
+        number = Fraction(text)
+    except (ValueError, ZeroDivisionError):
+        return text
+    return int(text) if re.fullmatch(r"[+-]?\d+", text) else float(number)
+
+
+def _from_words(text):
+    try:
+        head, *rest = shlex.split(text)
+    except ValueError as error:
+        raise ValueError(
+            f"The kernel {text.strip()!r} cannot be read ({error}); close the quotes."
+        ) from error
+    word, _, values = head.partition(":")
+    parameters = {}
+    for pair in rest:
+        name, equals, value = pair.partition("=")
+        if not equals:
+            raise ValueError(
+                f"The kernel {text.strip()!r} must be a name and pairs parameter=value, got {pair!r}; "
+                "kernels are separated by ';'."
+            )
+        parameters[name] = value if name in ("columns", "column") else _value(value)
+    return _check(word, tuple(parse_values(values)), parameters)
+
+
+def _from_toml(path):
+    try:
+        content = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ValueError(f"{str(path)!r} must be a TOML file, it is not: {error}.") from error
+    tables = content.pop("kernel", None)
+    if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables) or content:
+        wrong = f"{next(iter(content))!r}" if content else "none"
+        raise ValueError(
+            f"{str(path)!r} must hold tables [[kernel]] and nothing else, got {wrong}; "
+            'for instance [[kernel]] name = "rbf" columns = ["expr_*"].'
+        )
+    return [_from_table(path, table) for table in tables]
+
+
+def _from_table(path, table):
+    if "name" not in table:
+        raise ValueError(f"{str(path)!r}: every [[kernel]] must have a `name`, got {table!r}.")
+    word, parameters = table["name"], {key: value for key, value in table.items() if key != "name"}
+    own = KERNELS.get(word, (None, None))[1]
+    values = parameters.pop(own, ())
+    if isinstance(values, str):
+        values = parse_values(values)
+    return _check(word, tuple(values) if isinstance(values, list | tuple) else (values,), parameters)
+
+
+def _check(word, values, parameters):
+    """Return the kernels asked for, if there is such a kind with such parameters."""
+    if word not in KERNELS:
+        near = get_close_matches(str(word), KERNELS, n=1)
+        hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(KERNELS)}."
+        raise ValueError(f"The kernel {word!r} is not known; {hint}")
+    wanted, own = Wanted(word, values, parameters), KERNELS[word][1]
+    if values and own is None:
+        raise ValueError(f"The kernel {word!r} takes no values after a colon, got {values[0]!r}.")
+    known = _parameters(wanted.kind)
+    for name in parameters:
+        if name not in known:
+            raise ValueError(f"The kernel {word!r} has no parameter {name!r}; it has {', '.join(known)}.")
+    return wanted
+
+
+def _parameters(kind):
+    return list(inspect.signature(kind).parameters)

@@ -1,0 +1,248 @@
+"""Whatever is wrong: one sentence on stderr, no traceback, an exit code, and nothing written."""
+
+import os
+import shutil
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+FAILED, MISUSED = 1, 2
+
+
+def refused(call, *arguments, code, out="model.localmkl"):
+    """Run a command that must fail; return its one sentence."""
+    said = call(*arguments, code=code)
+    errors = [line for line in said.err.splitlines() if not line.startswith(("Kernels:", "Searching by"))]
+    assert len(errors) == 1, said.err
+    assert errors[0].startswith("Error: ")
+    assert errors[0].endswith((".", "?"))
+    assert said.out == ""
+    assert not (said.path / out).exists()
+    assert not list(said.path.glob(f".{out}*"))
+    return errors[0]
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "words"),
+    [
+        (["--target", "stat"], FAILED, "must have the column 'stat', it has id, view0_0"),
+        ([], MISUSED, "--target must name a column"),
+        (
+            ["--target", "state", "--kernels", "rfb"],
+            FAILED,
+            "The kernel 'rfb' is not known; did you mean 'rbf'?",
+        ),
+        (["--target", "state", "--kernels", "rbf gama=1"], FAILED, "has no parameter 'gama'; it has gamma, "),
+        (["--target", "state", "--kernels", "rbf columns=zz*"], FAILED, "has no column 'zz*'"),
+        (["--target", "state", "--kernels", "wd:3 column=no"], FAILED, "must name a column of sequences"),
+        (["--target", "state", "--kernels", "linear:3"], FAILED, "takes no values after a colon"),
+        (["--target", "state", "--kernels", "wd:9-2"], FAILED, "must run upwards, got '9-2'"),
+        (["--target", "state", "--kernels", "rbf nonsense"], FAILED, "pairs parameter=value, got 'nonsense'"),
+        (["--target", "state", "--kernels", "  "], FAILED, "got an empty text"),
+        (["--target", "state", "--kernels", "absent.toml"], FAILED, "'absent.toml' is not there"),
+        (["--target", "state", "--names", "nobody"], FAILED, "must have the column 'nobody' of --names"),
+        (["--target", "state", "--labels", "l.txt"], MISUSED, "--labels is for FASTA and Gram files"),
+        (["--target", "state", "--rows", "0:9"], MISUSED, "--rows is for Gram files"),
+        (["--target", "state", "--method", "svm"], MISUSED, "--method must be one of clmkl,"),
+        (
+            ["--target", "state", "--method", "mkl", "--clusters", 2],
+            MISUSED,
+            "--clusters is not for classification",
+        ),
+        (["--target", "state", "--method", "unif", "--gate", 1], MISUSED, "--gate is not for"),
+        (["--target", "view0_0", "--regression", "--balanced"], MISUSED, "--balanced is not for regression"),
+        (["--target", "state", "--gate", 0], MISUSED, "--gate counts kernels from 1"),
+        (["--target", "state", "--gate", "rbf:1,2"], MISUSED, "--gate must be one kernel, got 2"),
+        (["--target", "state", "--C", "1,10"], MISUSED, "--C has several values; search them with --tune"),
+        (
+            ["--target", "state", "--C", "much"],
+            MISUSED,
+            "--C must be a number or a list of numbers, got 'much'",
+        ),
+        (["--target", "state", "--C", -1], FAILED, "`C` must be greater than 0"),
+        (["--target", "state", "--evenness", 0.1], FAILED, "`evenness` must lie in"),
+        (["--target", "state", "--normalize", "size"], FAILED, "`normalize` must be"),
+        (["--target", "view0_0"], FAILED, "pass --regression to predict numbers"),
+        (["--target", "state", "--regression"], FAILED, "needs numbers as targets, got 'well'"),
+        (["--target", "city"], FAILED, "at least 2 classes"),
+        (["--target", "state", "--out", "nowhere/m"], FAILED, "The folder of 'nowhere/m' is not there"),
+        (["--target", "state", "--out", "."], FAILED, "must be a file, it is a folder"),
+    ],
+)
+def test_fit_on_a_table(call, table, options, code, words):
+    assert words in refused(call, "fit", table.train, *options, code=code)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "words"),
+    [
+        ("empty.csv", "", "got an empty file"),
+        ("bare.csv", "a,b,target\n", "must hold at least one row"),
+        ("text.csv", "a,b,target\n1,2,x\n3,old,y\n", "line 3: the column 'b' must hold numbers, got 'old'"),
+        (
+            "gap.csv",
+            "a,b,target\n1,2,x\n,4,y\n",
+            "line 3: the column 'a' must hold numbers, got an empty field",
+        ),
+        ("words.csv", "a,target\nx,1\ny,0\n", "must have numeric columns beside the target"),
+        ("ragged.csv", "a,target\n1,2\n3,4,5\n", "line 3: must have 2 fields"),
+        ("empty.fa", "", "must hold FASTA records, got an empty file"),
+        ("bare.fa", ">a\nACGT\n>b\nACGA\n", "record 'a' must have `target=...` in its header"),
+        ("empty.npz", "", "is not an .npz file of numbers, or is damaged"),
+        ("empty.npy", "", "must be an .npy file"),
+        ("empty.mat", "", "got an empty file"),
+        ("sheet.xls", "", "must end in one of .csv, "),
+    ],
+)
+def test_files_that_cannot_be_used(call, tmp_path, name, content, words):
+    (tmp_path / name).write_text(content)
+    labels = ["--labels", tmp_path / name] if name.endswith(".npy") else ["--target", "target"]
+    assert words in refused(call, "fit", tmp_path / name, *labels, code=FAILED)
+
+
+def test_a_file_that_is_not_there(call):
+    assert refused(call, "fit", "absent.csv", "--target", "a", code=FAILED) == (
+        "Error: 'absent.csv' is not there; check the path."
+    )
+
+
+def test_fit_on_fasta_and_grams(call, fasta, grams):
+    assert "needs numeric columns" in refused(call, "fit", fasta.train, "--kernels", "rbf", code=FAILED)
+    assert "--names is for tables" in refused(call, "fit", fasta.train, "--names", "id", code=MISUSED)
+    assert "must be named, by --target" in refused(call, "fit", grams.all, code=MISUSED)
+    options = ("fit", grams.all, "--target", "disease")
+    assert "computed already" in refused(call, *options, "--kernels", "rbf", code=MISUSED)
+    assert "START:STOP" in refused(call, *options, "--rows", "some", code=MISUSED)
+    assert "within the 130 rows" in refused(call, *options, "--rows", "0:999", code=FAILED)
+    assert "it has K, disease" in refused(call, "fit", grams.all, "--target", "no", code=FAILED)
+    assert "one label for each of 130 rows" in refused(
+        call, "fit", grams.all, "--labels", grams.labels, code=FAILED
+    )
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ("not toml at all [", "must be a TOML file"),
+        ("C = 1\n", "must hold tables [[kernel]] and nothing else, got 'C'"),
+        ("", "must hold tables [[kernel]]"),
+        ("[[kernel]]\ngamma = 1\n", "must have a `name`"),
+        ('[[kernel]]\nname = "rfb"\n', "did you mean 'rbf'"),
+    ],
+)
+def test_kernel_files(call, table, tmp_path, content, words):
+    (tmp_path / "k.toml").write_text(content)
+    options = ("fit", table.train, "--target", "state", "--kernels", "k.toml")
+    assert words in refused(call, *options, code=FAILED)
+
+
+def test_models_that_cannot_be_read(call, table, fasta, tmp_path):
+    call("fit", table.train, "--target", "state", "--names", "id", "--out", "m.localmkl", "-q")
+    whole = (tmp_path / "m.localmkl").read_bytes()
+    (tmp_path / "half.localmkl").write_bytes(whole[: len(whole) // 2])
+    (tmp_path / "junk.localmkl").write_text("not a model")
+    for command in (
+        ["predict", "MODEL", table.new, "--out", "x"],
+        ["report", "MODEL", "--out", "x"],
+        ["info", "MODEL"],
+    ):
+        for name in ("half.localmkl", "junk.localmkl"):
+            arguments = [name if word == "MODEL" else word for word in command]
+            assert "is not a localmkl model" in refused(call, *arguments, code=FAILED, out="x")
+        arguments = ["absent.localmkl" if word == "MODEL" else word for word in command]
+        assert "is not there" in refused(call, *arguments, code=FAILED, out="x")
+    wrong = refused(call, "predict", "m.localmkl", fasta.new, "--out", "x", code=FAILED, out="x")
+    assert "must be a table as in the fit, got a FASTA file" in wrong
+    (tmp_path / "less.csv").write_text("view0_0\n1.0\n")
+    assert "must have the column 'view0_1' of the fit" in refused(
+        call, "predict", "m.localmkl", "less.csv", code=FAILED, out="x"
+    )
+
+
+def test_new_rows_with_text_where_numbers_were(call, table, patients):
+    call("fit", table.train, "--target", "state", "--names", "id", "--out", "m.localmkl", "-q")
+    frame = patients[:5].astype({"view0_1": object})
+    frame.loc[3, "view0_1"] = "much"
+    frame.to_csv("odd.csv", index=False)
+    words = refused(call, "predict", "m.localmkl", "odd.csv", "--out", "x", code=FAILED, out="x")
+    assert "'odd.csv', line 5: the column 'view0_1' must hold numbers, got 'much'" in words
+
+
+def test_cross_grams_with_the_wrong_columns(call, grams, tmp_path):
+    call("fit", grams.train, "--labels", grams.labels, "--out", "m.localmkl", "-q")
+    np.savez(tmp_path / "odd.npz", K=np.ones((6, 4, 7)))
+    assert "the 90 training rows as columns, got 7" in refused(
+        call, "predict", "m.localmkl", "odd.npz", code=FAILED, out="x"
+    )
+
+
+def test_tuning_with_wrong_options(call, table):
+    options = ("tune", table.train, "--target", "state", "--names", "id")
+    assert "did you mean 'roc_auc'?" in refused(call, *options, "--scoring", "rocauc", code=MISUSED)
+    assert "got '1,x'" in refused(call, *options, "--C", "1,x", code=MISUSED)
+    said = call(*options, "--folds", 1, code=MISUSED)
+    assert "--folds" in said.err
+    assert "Traceback" not in said.err
+
+
+def test_no_write_permission(call, table, monkeypatch):
+    """In a folder that may only be read; root may write everywhere, so its rights are put down."""
+    folder = Path(tempfile.mkdtemp())
+    try:
+        shutil.copy(table.train, folder / "train.csv")
+        (folder / "train.csv").chmod(0o644)
+        options = ("fit", folder / "train.csv", "--target", "state", "--names", "id", "--method", "unif")
+        call(*options, "--out", folder / "m.localmkl", "-q")
+        (folder / "m.localmkl").chmod(0o644)
+        folder.chmod(0o555)
+        monkeypatch.chdir(folder)
+        before = sorted(folder.iterdir())
+        user = os.geteuid()
+        if user == 0:
+            os.seteuid(65534)
+        try:
+            for command in (
+                [*options, "--out", "new.localmkl"],
+                ["predict", "m.localmkl", "train.csv", "--out", "p.csv"],
+                ["report", "m.localmkl", "--out", "r.html"],
+            ):
+                said = call(*command, code=FAILED)
+                assert f"Error: '{command[-1]}' cannot be opened: permission denied" in said.err
+                assert sorted(folder.iterdir()) == before
+        finally:
+            os.seteuid(user)
+    finally:
+        folder.chmod(0o755)
+        shutil.rmtree(folder)
+
+
+def test_debug_shows_the_traceback(call, table):
+    from typer.testing import CliRunner
+
+    from localmkl.cli import app
+
+    result = CliRunner().invoke(app, ["fit", str(table.train), "--target", "no", "--debug"])
+    assert isinstance(result.exception, ValueError)
+    assert "must have the column 'no'" in str(result.exception)
+
+
+def test_what_nobody_expected_is_said_to_be_a_bug(call, table, monkeypatch):
+    import localmkl.cli.train as train
+
+    def broken(*_):
+        raise KeyError("x")
+
+    monkeypatch.setattr(train, "choose_kernels", broken)
+    words = refused(call, "fit", table.train, "--target", "state", code=FAILED)
+    assert "unexpected KeyError: 'x'; please report it" in words
+
+
+def test_warnings_are_one_line(call, table):
+    said = call(
+        "fit", table.train, "--target", "state", "--names", "id", "--method", "lmkl", "--tol", 1e-15, "-q"
+    )
+    lines = said.err.splitlines()
+    assert len(lines) == 1
+    assert lines[0].startswith("Warning: LMKLClassifier stopped after")
