@@ -34,7 +34,7 @@ $(VENV)/bin/pip:
 	$(BIN)/python -m pip install --quiet --upgrade pip
 
 $(VENV)/.run: pyproject.toml | $(VENV)/bin/pip
-	$(BIN)/python -m pip install --quiet --editable '.[report]'
+	$(BIN)/python -m pip install --quiet --editable '.[frames,report]'
 	touch $@
 
 $(VENV)/.dev: pyproject.toml $(VENV)/.run

@@ -34,10 +34,13 @@ html_title = "localmkl"
 html_static_path = ["_static"]
 html_css_files = ["localmkl.css"]
 html_show_sourcelink = False
-html_sidebars = {page: [] for page in ("getting_started", "choosing", "extending", "changelog")}
+html_sidebars = {
+    page: [] for page in ("getting_started", "command_line", "choosing", "extending", "changelog")
+}
 html_math_renderer = "mathml"
 html_context = {"default_mode": "auto"}
 html_theme_options = {
+    "header_links_before_dropdown": 4,
     "secondary_sidebar_items": ["page-toc"],
     "footer_start": ["copyright"],
     "footer_end": [],

@@ -31,6 +31,7 @@ EXCEPTIONS = {
     "VectorKernel": {"EX01": "abstract"},
     "SequenceKernel": {"EX01": "abstract"},
     "CrossGrams": {"EX01": "made by the estimators"},
+    "SampleMap": {"EX01": "made by sample_map"},
     "Loss": {"EX01": "abstract; the page on extending has an example"},
     "Solution": {"EX01": "made by the solvers"},
     "fetch_celegans_acceptor": {"EX01": "needs files that are not shipped"},

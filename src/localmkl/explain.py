@@ -4,7 +4,7 @@ kernel_names, kernel_shares    which kernel matters in which cluster
 kernel_contributions           which kernel matters for which sample
 sample_map                     samples in two dimensions: kernel PCA of the gate kernel
 position_contributions         what each letter of a sequence adds to the decision, exactly
-contrast_logo                  which letters speak for a class
+logo_heights                   which letters speak for a class
 """
 
 from dataclasses import dataclass

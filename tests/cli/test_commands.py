@@ -6,6 +6,7 @@ from pathlib import Path
 
 from typer.testing import CliRunner
 
+import localmkl
 from localmkl.cli import app
 
 
@@ -29,6 +30,10 @@ def test_the_demo_without_the_extra_says_what_to_install(tmp_path, monkeypatch):
     assert not list(tmp_path.iterdir())
 
 
+def test_the_version_is_said():
+    assert CliRunner().invoke(app, ["--version"]).output == f"localmkl {localmkl.__version__}\n"
+
+
 def test_nonsense_is_refused_in_words():
     result = CliRunner().invoke(app, ["demo", "--samples", "2"])
     assert result.exit_code == 2
@@ -39,8 +44,9 @@ def test_help_lists_the_commands_without_heavy_imports():
     code = (
         "import sys; from typer.testing import CliRunner; from localmkl.cli import app;"
         "print(CliRunner().invoke(app, ['--help']).output);"
-        "print([m for m in ('numba', 'sklearn', 'numpy') if m in sys.modules])"
+        "print([m for m in ('numba', 'sklearn', 'numpy', 'pandas') if m in sys.modules])"
     )
     answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert "demo" in answer.stdout
+    for command in ("fit", "tune", "predict", "report", "info", "bench", "demo", "reproduce"):
+        assert f" {command} " in answer.stdout
     assert answer.stdout.rstrip().endswith("[]")

@@ -213,6 +213,17 @@ def test_labels_of_fasta_headers_may_have_any_key(call, fasta):
     assert "EI, IE, N" in call("fit", fasta.train, "--target", "type", "--method", "unif").out
 
 
+def test_numbers_as_labels_of_fasta_are_for_regression(call, fasta):
+    data = localmkl.datasets.read_fasta(fasta.train)
+    share = {name: s.count("G") / 60 for name, s in zip(data.names, data.sequences, strict=True)}
+    (fasta.train.parent / "gc.txt").write_text("".join(f"{name} {value}\n" for name, value in share.items()))
+    call(
+        "fit", fasta.train, "--labels", "gc.txt", "--regression", "--kernels", "spectrum:1", "--epsilon", 0.01
+    )
+    said = call("predict", "model.localmkl", fasta.train, "--labels", "gc.txt", "--out", "p.csv", "--json")
+    assert said.json()["R2"] > 0.5
+
+
 def test_sequences_of_different_lengths_get_k_mer_kernels(call, tmp_path):
     proteins = ["MKVLA", "MKVLAW", "WWPLA", "WWPLAK", "MKVAA", "WWPAA"]
     (tmp_path / "p.faa").write_text(

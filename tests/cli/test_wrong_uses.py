@@ -156,6 +156,8 @@ def test_models_that_cannot_be_read(call, table, fasta, tmp_path):
     wrong = refused(call, "predict", "m.localmkl", fasta.new, "--out", "x", code=FAILED, out="x")
     assert "must be a table as in the fit, got a FASTA file" in wrong
     (tmp_path / "less.csv").write_text("view0_0\n1.0\n")
+    words = refused(call, "predict", "m.localmkl", table.new, "--labels", "x", code=MISUSED, out="x")
+    assert "--labels is for FASTA" in words
     assert "must have the column 'view0_1' of the fit" in refused(
         call, "predict", "m.localmkl", "less.csv", code=FAILED, out="x"
     )

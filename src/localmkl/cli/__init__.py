@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+import localmkl
 from localmkl.cli.voice import EXPECTED, INTERRUPTED, Voice, sentence
 
 app = typer.Typer(
@@ -67,8 +68,18 @@ Evenness = Annotated[
 Epsilon = Annotated[str | None, _option(help="Regression: errors up to this are free (default: 0.1).")]
 
 
+def _say_version(asked: bool):
+    if asked:
+        typer.echo(f"localmkl {localmkl.__version__}")
+        raise typer.Exit
+
+
 @app.callback()
-def _root():
+def _root(
+    version: Annotated[
+        bool, _option("--version", callback=_say_version, is_eager=True, help="Say the version and exit.")
+    ] = False,
+):
     """Multiple kernel learning whose kernel weights may differ from region to region."""
 
 

@@ -29,6 +29,7 @@ KINDS = {
 }
 CALLED = {TABLE: "a table", SEQUENCES: "a FASTA file", GRAMS: "a Gram file"}
 MODEL = ".localmkl"
+TABLE_LABELS = "--labels is for FASTA and Gram files; the labels of a table are the column of --target."
 SINGLE_COLUMNS = 20
 """Up to this many columns of a table get a kernel each by default."""
 DEGREES = 20
@@ -129,7 +130,7 @@ def read_labelled(path, asked):
     path, kind = Path(path), kind_of(path)
     if kind == TABLE:
         if asked.labels is not None:
-            raise Misuse("--labels is for FASTA and Gram files; name the column of a table by --target.")
+            raise Misuse(TABLE_LABELS)
         if asked.target is None:
             columns = listed(read_table(path).frame.columns)
             raise Misuse(f"--target must name a column of {str(path)!r}; it has {columns}.")
@@ -155,6 +156,8 @@ def read_rows(path, asked):
     """Return the content of a file to predict; labels only where all are there."""
     path, kind = Path(path), kind_of(path)
     if kind == TABLE:
+        if asked.labels is not None:
+            raise Misuse(TABLE_LABELS)
         frame = read_table(path).frame
         y = None
         if asked.target in frame.columns:
@@ -197,10 +200,7 @@ def _label_lines(path, n_rows):
     lines = [line.strip() for line in read_text(path).splitlines() if line.strip()]
     if len(lines) != n_rows:
         raise ValueError(f"{str(path)!r} must hold one label for each of {n_rows} rows, got {len(lines)}.")
-    try:
-        return as_labels(lines) if all(map(str.isdigit, lines)) else np.array(lines, dtype=float)
-    except ValueError:
-        return as_labels(lines)
+    return as_labels(lines)
 
 
 def _plain_labels(y):

@@ -169,10 +169,13 @@ def score(subject, content, rows):
     labels = np.array([row[1] for row in rows])
     if not subject.classifier:
         return {"R2": float(r2_score(content.y, labels))}
-    truth = content.y.astype(labels.dtype)
+    truth = content.y
+    if labels.dtype.kind == "U" or truth.dtype.kind == "U":
+        truth, labels = truth.astype(str), labels.astype(str)
     scores = {"accuracy": float(accuracy_score(truth, labels))}
     if subject.binary and set(truth.tolist()) == set(subject.model.classes_.tolist()):
-        scores["AUC"] = float(roc_auc_score(truth == subject.model.classes_[1], [row[2] for row in rows]))
+        second = truth == subject.model.classes_[1]
+        scores["AUC"] = float(roc_auc_score(second, [row[2] for row in rows]))
     return scores
 
 

@@ -74,7 +74,7 @@ def read_fasta(path, *, labels=None, alphabet=None, equal_length=False, unique_n
     labels : "header", "header:KEY", mapping, str or path-like, optional
         ``"header"`` takes ``label=...`` from each header, ``"header:KEY"`` takes ``KEY=...``; a mapping goes
         from names to labels; a file has one name and one label a line, between them a tab, a comma or blanks.
-        Labels that are all whole numbers become integers.
+        Labels that are all whole numbers become integers, those that are all numbers floats.
     alphabet : {"dna", "rna", "protein"} or str, optional
         Refuse letters that are neither in it nor ambiguous.
     equal_length : bool, default=False
@@ -407,11 +407,16 @@ def _label_file(path):
 
 
 def as_labels(values):
-    """Return labels as integers if all are whole numbers, else as they are."""
+    """Return labels as integers if all are whole numbers, as floats if all are numbers, else as they are."""
     try:
         return np.array([int(value) for value in values])
     except (TypeError, ValueError):
+        pass
+    try:
+        numbers = np.array([float(value) for value in values])
+    except (TypeError, ValueError):
         return np.array(values)
+    return numbers if np.isfinite(numbers).all() else np.array(values)
 
 
 def _read_mat_hdf5(path):

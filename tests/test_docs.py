@@ -1,0 +1,78 @@
+"""Pages on the command line: their commands print what they show, their tables are those of the code."""
+
+import math
+import re
+import shlex
+import textwrap
+import tomllib
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from localmkl.cli import app, voice
+from localmkl.cli.words import KERNELS
+
+ROOT = Path(__file__).parents[1]
+PAGE = (ROOT / "docs" / "command_line.rst").read_text(encoding="utf-8")
+BLOCK = re.compile(r"^\.\. code-block:: (\w+)\n(?:   :caption: (\S+)\n)?\n((?:(?: {3}.*)?\n)+)", re.MULTILINE)
+BLOCKS = [(kind, name, textwrap.dedent(text).strip()) for kind, name, text in BLOCK.findall(PAGE)]
+NUMBER = re.compile(r"\d+(?:\.\d+)?(?:e[+-]\d+)?")
+
+
+def sessions():
+    """Return the commands of the console blocks, with the output that the page shows for each."""
+    text = "\n".join(text for kind, _, text in BLOCKS if kind == "console").replace("\\\n", "")
+    return [part.partition("\n")[::2] for part in re.split(r"^\$ ", text, flags=re.MULTILINE)[1:]]
+
+
+def agree(shown, printed):
+    """Whether two lines have the same words and nearly the same numbers; `...` stands for anything."""
+    words = [re.escape(part).replace(r"\#", NUMBER.pattern) for part in NUMBER.sub("#", shown).split("...")]
+    if re.fullmatch(".*".join(words), printed) is None:
+        return False
+    pairs = [] if "..." in shown else zip(NUMBER.findall(shown), NUMBER.findall(printed), strict=True)
+    return all(
+        "e" in a or math.isclose(float(a), float(b), rel_tol=0.1, abs_tol="." not in a) for a, b in pairs
+    )
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """Make the files that the page works with."""
+    monkeypatch.chdir(tmp_path)
+    for kind, name, text in sorted(BLOCKS, key=lambda block: block[1] == ""):
+        if kind == "python":
+            exec(text, {})
+        elif name:
+            Path(name).write_text(text)
+
+
+def test_the_commands_print_what_the_page_shows(folder):
+    assert len(sessions()) > 10
+    for command, shown in sessions():
+        program, *arguments = shlex.split(command)
+        assert program == "localmkl"
+        result = CliRunner().invoke(app, arguments)
+        lines = shown.strip().splitlines()
+        printed = [line for line in result.output.strip().splitlines() if not line.startswith("fits ")]
+        assert len(lines) == len(printed), (command, result.output)
+        assert [b for a, b in zip(lines, printed, strict=True) if not agree(a, b)] == [], command
+        assert (result.exit_code == 0) == ("Error:" not in shown)
+
+
+def test_the_table_of_kernels_is_complete():
+    row = r"^   \* - ``(\w+)``\n     - `~localmkl\.kernels\.(\w+)`\n     -(?: ``(\w+)``)?$"
+    found = {word: (kind, own or None) for word, kind, own in re.findall(row, PAGE, re.MULTILINE)}
+    assert found == KERNELS
+
+
+def test_the_table_of_exit_codes_is_that_of_the_code():
+    codes = re.findall(r"^   \* - ``(\d+)``\n     - \w+", PAGE, re.MULTILINE)
+    assert list(map(int, codes)) == [0, voice.FAILED, voice.MISUSED, voice.INTERRUPTED]
+
+
+def test_getting_started_names_every_extra():
+    page = (ROOT / "docs" / "getting_started.rst").read_text(encoding="utf-8")
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    assert set(re.findall(r"^``(\w+)``  ", page, re.MULTILINE)) == set(extras)
