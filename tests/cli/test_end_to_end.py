@@ -9,6 +9,8 @@ import time
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 import localmkl
 from localmkl.kernels import Linear, WeightedDegree
@@ -243,6 +245,21 @@ def test_models_saved_by_python_code_can_be_used(call, table, patients):
     call("report", "own.localmkl", "--out", "r.html")
 
 
+def test_pipelines_saved_by_python_code_can_be_used(call, table, patients):
+    columns = ["view0_0", "view0_1"]
+    model = make_pipeline(StandardScaler(), localmkl.MKLClassifier())
+    model.fit(patients[columns][:N_TRAIN], patients["state"][:N_TRAIN])
+    localmkl.save(model, "own.localmkl")
+    said = call("predict", "own.localmkl", table.test, "--target", "state", "--names", "id", "--out", "p.csv")
+    assert "accuracy" in said.err
+    assert "trained on" not in said.err
+    frame = pd.read_csv("p.csv")
+    assert frame["name"][0] == f"patient {N_TRAIN}"
+    np.testing.assert_allclose(frame["score"], model.decision_function(patients[columns][N_TRAIN:]))
+    said = call("predict", "own.localmkl", table.train, "--target", "state", "--out", "p.csv")
+    assert f"{N_TRAIN} of which the model was trained on" in said.err
+
+
 def test_json_and_quiet_keep_their_promises(call, table):
     options = ("fit", table.train, "--target", "state", "--names", "id", "--method", "unif")
     said = call(*options, "--json")
@@ -338,6 +355,7 @@ def test_a_stopped_search_goes_on(call, table):
         _, err = process.communicate(timeout=60)
     assert process.returncode == 130
     assert b"give the command again to go on" in err
+    assert b"Warning" not in err
     assert (whole.path / "m.localmkl.checkpoint").exists()
     assert not (whole.path / "m.localmkl").exists()
     call(*arguments)

@@ -54,6 +54,12 @@ def refused(call, *arguments, code, out="model.localmkl"):
         (["--target", "state", "--method", "unif", "--gate", 1], MISUSED, "--gate is not for"),
         (["--target", "view0_0", "--regression", "--balanced"], MISUSED, "--balanced is not for regression"),
         (["--target", "state", "--gate", 0], MISUSED, "--gate counts kernels from 1"),
+        (
+            ["--target", "state", "--gate", 9],
+            MISUSED,
+            "--gate must be the number of one of the 4 kernels, got 9",
+        ),
+        (["--target", "id"], FAILED, "got 90 classes in 90 rows"),
         (["--target", "state", "--gate", "rbf:1,2"], MISUSED, "--gate must be one kernel, got 2"),
         (["--target", "state", "--C", "1,10"], MISUSED, "--C has several values; search them with --tune"),
         (
@@ -87,6 +93,7 @@ def test_fit_on_a_table(call, table, options, code, words):
             "line 3: the column 'a' must hold numbers, got an empty field",
         ),
         ("words.csv", "a,target\nx,1\ny,0\n", "must have numeric columns beside the target"),
+        ("signs.csv", "a;target\n1;2\n", "must have commas between its columns, its first line has ';'"),
         ("ragged.csv", "a,target\n1,2\n3,4,5\n", "line 3: must have 2 fields"),
         ("empty.fa", "", "must hold FASTA records, got an empty file"),
         ("bare.fa", ">a\nACGT\n>b\nACGA\n", "record 'a' must have `target=...` in its header"),
@@ -187,6 +194,40 @@ def test_tuning_with_wrong_options(call, table):
     said = call(*options, "--folds", 1, code=MISUSED)
     assert "--folds" in said.err
     assert "Traceback" not in said.err
+
+
+def test_a_class_too_rare_for_the_folds(call, tmp_path):
+    rows = [f"{i},{'rare' if i < 2 else 'common'}" for i in range(20)]
+    (tmp_path / "rare.csv").write_text("\n".join(["a,kind", *rows]))
+    words = refused(call, "tune", "rare.csv", "--target", "kind", code=FAILED)
+    assert "The class 'rare' has 2 rows, too few for 5 folds; give fewer --folds" in words
+
+
+def test_a_checkpoint_of_another_search(call, table, tmp_path):
+    from localmkl.model_selection.checkpoint import Checkpoint
+
+    Checkpoint(tmp_path / "model.localmkl.checkpoint", {"rows": "other"}, {"seed": 0})
+    options = (
+        "tune",
+        table.train,
+        "--target",
+        "state",
+        "--names",
+        "id",
+        "--C",
+        1,
+        "--p",
+        1,
+        "--evenness",
+        0.5,
+    )
+    assert "is of a search with other data or options" in refused(call, *options, code=FAILED)
+
+
+def test_one_fold_is_none(call, table):
+    call("fit", table.train, "--target", "state", "--names", "id", "--out", "m.localmkl", "-q")
+    words = refused(call, "report", "m.localmkl", "--folds", 1, "--out", "x", code=MISUSED, out="x")
+    assert "--folds must be 2 or more, or 0" in words
 
 
 def test_no_write_permission(call, table, monkeypatch):

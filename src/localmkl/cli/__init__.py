@@ -180,7 +180,9 @@ def predict(
     model: Model,
     data: Data,
     out: Annotated[Path | None, _option(help="CSV file; default: stdout.")] = None,
+    target: Target = None,
     labels: Labels = None,
+    names: Names = None,
     variable: Variable = None,
     rows: Rows = None,
     as_json: Json = False,
@@ -199,7 +201,8 @@ def predict(
         if out is not None:
             use.check_place(out)
         subject = use.open_model(model)
-        content = use.read_for(subject, data, labels=labels, variable=variable, rows=rows)
+        where = {"target": target, "labels": labels, "names": names, "variable": variable, "rows": rows}
+        content = use.read_for(subject, data, **where)
         with voice.working(f"predicting {len(content)} rows"):
             header, table = use.predict(subject, content)
         scores = use.score(subject, content, table)
@@ -209,7 +212,11 @@ def predict(
             write_whole(out, use.as_csv(header, table).encode())
             voice.result({"out": str(out), "rows": len(table), **scores}, f"{len(table)} predictions: {out}")
         if scores:
-            voice.note(", ".join(f"{name} {value:.4f}" for name, value in scores.items()) + " on these rows")
+            told = ", ".join(f"{name} {value:.4f}" for name, value in scores.items())
+            known = use.seen(subject, content)
+            voice.note(
+                f"{told} on these rows" + (f", {known} of which the model was trained on" if known else "")
+            )
 
 
 @app.command()
@@ -222,7 +229,9 @@ def report(
     title: Annotated[str | None, _option(help="Title of the page.")] = None,
     folds: Annotated[int, _option(help="Folds of the cross-validation; 0 for none.", min=0)] = 5,
     baselines: Annotated[bool, _option(help="Compare with equal and with global weights.")] = True,
+    target: Target = None,
     labels: Labels = None,
+    names: Names = None,
     variable: Variable = None,
     rows: Rows = None,
     seed: Seed = 0,
@@ -237,9 +246,8 @@ def report(
 
         use.check_place(out)
         subject = use.open_model(model)
-        content = (
-            None if data is None else use.read_for(subject, data, labels=labels, variable=variable, rows=rows)
-        )
+        where = {"target": target, "labels": labels, "names": names, "variable": variable, "rows": rows}
+        content = None if data is None else use.read_for(subject, data, **where)
         with voice.working("writing the report: cross-validation may take a while"):
             path = use.write(subject, content, out, title=title, cv=folds, baselines=baselines, seed=seed)
         voice.result({"out": str(path)}, f"The report: {path.resolve()}")

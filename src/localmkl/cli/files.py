@@ -251,7 +251,11 @@ def choose_kernels(content, spec=None, gate=None):
     if gate is not None and gate.strip().isdigit():
         if int(gate) < 1:
             raise Misuse(f"--gate counts kernels from 1, got {gate}.")
-        return replace(choose_kernels(content, spec), gate=int(gate) - 1)
+        chosen = choose_kernels(content, spec)
+        n_kernels = content.rows.n_kernels if content.kind == GRAMS else len(chosen.kernels)
+        if int(gate) > n_kernels:
+            raise Misuse(f"--gate must be the number of one of the {n_kernels} kernels, got {gate}.")
+        return replace(chosen, gate=int(gate) - 1)
     if content.kind == GRAMS:
         if spec is not None or gate is not None:
             raise Misuse(
@@ -392,7 +396,7 @@ def as_numbers(path, frame, columns):
             came = "an empty field" if pd.isna(entry) else repr(entry)
             raise ValueError(
                 f"{str(path)!r}, {place}: the column {name!r} must hold numbers, got {came}; "
-                "correct it, or leave the column out by --kernels."
+                "correct it, or do without the column."
             )
         frame[name] = numbers
     return frame

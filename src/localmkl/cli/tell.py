@@ -111,9 +111,12 @@ def describe_data(content):
         record["labels"] = {str(label): int(count) for label, count in zip(labels, counts, strict=True)}
         told = [f"{label} ({count})" for label, count in record["labels"].items()]
         lines.append(f"labels     {len(told)}: {listed(told)}")
-    record["gram_bytes"] = 8 * n_kernels * n_rows**2
+    record["gram_bytes"] = 8 * n_kernels * n_rows**2 or None
     lines.append(f"kernels    {said}")
-    lines.append(f"memory     {record['gram_bytes'] / 2**20:.1f} MB of Gram matrices to train on all rows")
+    if n_kernels:
+        lines.append(
+            f"memory     {record['gram_bytes'] / 2**20:.1f} MB of Gram matrices to train on all rows"
+        )
     return record, "\n".join(lines)
 
 

@@ -1,6 +1,7 @@
 """``localmkl fit`` and ``localmkl tune``: options in, a model file out."""
 
 import time
+import warnings
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
@@ -27,8 +28,8 @@ CLASSES = {"clmkl": "CLMKL", "hlmkl": "HLMKL", "lmkl": "LMKL", "mkl": "MKL", "un
 OPTIONS = {"n_clusters": "clusters", "gate_kernel": "gate", "class_weight": "balanced"}
 """Parameters whose options have other names."""
 
-GRID = {"C": [0.1, 1.0, 10.0, 100.0], "p": [1.0, 4 / 3, 2.0], "evenness": [0.4, 0.5, 0.6, 0.7, 0.8]}
-"""What is tried for parameters that are not set."""
+GRID = {"C": [0.1, 1.0, 10.0, 100.0], "p": [1.0, 4 / 3, 2.0], "evenness": [0.4, 0.5, 0.6, 0.7, 0.8, 1.0]}
+"""What is tried for parameters that are not set; at evenness 1 there are no clusters."""
 
 MANY_LABELS = 20
 FOLDS = 5
@@ -127,10 +128,17 @@ def _check_targets(content, regression):
         raise ValueError(
             f"--regression needs numbers as targets, got {str(y[0])!r}; leave it out to predict classes."
         )
+    if regression:
+        return
     different = len(np.unique(y))
-    if not regression and y.dtype.kind == "f" and (different > MANY_LABELS or np.any(y != np.round(y))):
+    if y.dtype.kind == "f" and (different > MANY_LABELS or np.any(y != np.round(y))):
         raise ValueError(
             f"The target has {different} different numbers; pass --regression to predict numbers."
+        )
+    if different > max(MANY_LABELS, len(y) // 2):
+        raise ValueError(
+            f"The target must hold classes with several rows each, got {different} classes in {len(y)} rows; "
+            "name a column of classes, or predict numbers by --regression."
         )
 
 
@@ -172,6 +180,8 @@ def _search(order, estimator, grids, content, voice, options):
         raise Misuse(
             f"--scoring must be a metric of scikit-learn, got {scoring!r}; did you mean {near[0]!r}?"
         )
+    n_folds = options.get("folds", FOLDS)
+    _check_folds(content, order.regression, n_folds)
     if options.get("table") is not None:
         check_place(options["table"])
     tried = "; ".join(
@@ -179,7 +189,7 @@ def _search(order, estimator, grids, content, voice, options):
     )
     voice.note(f"Searching by {scoring}: {tried}.")
     folds = (KFold if is_regressor(estimator) else StratifiedKFold)(
-        options.get("folds", FOLDS),
+        n_folds,
         shuffle=True,  # files are often sorted by class
         random_state=order.seed,
     )
@@ -196,10 +206,18 @@ def _search(order, estimator, grids, content, voice, options):
         error_score="raise",
     )
     try:
-        search.fit(content.rows, content.y)
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "The search was interrupted")  # said below
+            search.fit(content.rows, content.y)
         stopped = search.interrupted_
     except KeyboardInterrupt:
         stopped = True
+    except ValueError as error:
+        if "belongs to another search" not in str(error):
+            raise
+        raise ValueError(
+            f"{str(kept)!r} is of a search with other data or options; remove it, or choose another --out."
+        ) from error
     if stopped:
         typer.echo(
             f"Stopped; what is finished is kept in {str(kept)!r}: give the command again to go on.", err=True
@@ -211,6 +229,19 @@ def _search(order, estimator, grids, content, voice, options):
         write_whole(options["table"], as_csv(list(table), rows).encode())
     kept.unlink(missing_ok=True)
     return search.set_params(checkpoint=None, verbose=0)  # a copy of it must not write there
+
+
+def _check_folds(content, regression, n_folds):
+    """Raise unless every fold can have rows of every class."""
+    if regression:
+        rarest, what = len(content), "The file"
+    else:
+        labels, counts = np.unique(content.y, return_counts=True)
+        rarest, what = counts.min(), f"The class {str(labels[counts.argmin()])!r}"
+    if rarest < n_folds:
+        raise ValueError(
+            f"{what} has {rarest} rows, too few for {n_folds} folds; give fewer --folds, or more rows."
+        )
 
 
 def _full_grid(estimator, grids):

@@ -66,10 +66,15 @@ def kind_for(subject):
     return TABLE if hasattr(rows, "iloc") or np.ndim(rows) == 2 else SEQUENCES
 
 
-def read_for(subject, path, *, labels=None, variable=None, rows=None):
-    """Return the content of a file as a model takes it."""
+def read_for(subject, path, *, target=None, labels=None, names=None, variable=None, rows=None):
+    """Return the content of a file as a model takes it; what is not said is as in the fit."""
     made = made_of(subject.given)
-    asked = Asked(made.get("target"), labels, made.get("names_column"), variable or made.get("variable"))
+    asked = Asked(
+        target or made.get("target"),
+        labels,
+        names or made.get("names_column"),
+        variable or made.get("variable"),
+    )
     content, wanted = read_rows(path, asked), kind_for(subject)
     if content.kind != wanted:
         raise ValueError(f"{str(path)!r} must be {CALLED[wanted]} as in the fit, got {CALLED[content.kind]}.")
@@ -83,7 +88,7 @@ def read_for(subject, path, *, labels=None, variable=None, rows=None):
 def _as_fitted(subject, content):
     """Return a table with the columns of the fit alone."""
     frame, model = content.rows, subject.model
-    columns = getattr(model, "feature_names_in_", None)
+    columns = getattr(subject.whole, "feature_names_in_", None)
     if columns is None:  # fitted on an array
         return replace(content, rows=as_numbers(content.path, frame, frame.columns).to_numpy())
     missing = [name for name in columns if name not in frame.columns]
@@ -92,6 +97,8 @@ def _as_fitted(subject, content):
             f"{str(content.path)!r} must have the column {missing[0]!r} of the fit, "
             f"it has {listed(frame.columns)}."
         )
+    if subject.whole is not model:  # a pipeline knows what its columns are
+        return replace(content, rows=frame[list(columns)])
     numeric = list(columns) if model.kernels is None else numeric_columns(model.kernels_)
     return replace(content, rows=as_numbers(content.path, frame[list(columns)], numeric))
 
@@ -179,6 +186,11 @@ def score(subject, content, rows):
     return scores
 
 
+def seen(subject, content):
+    """Return how many of the rows the model was trained on."""
+    return int(Subject(subject.given, content.rows).seen.sum())
+
+
 def as_csv(header, rows):
     """Return a table as CSV text."""
     text = io.StringIO()
@@ -199,6 +211,8 @@ def write(subject, content, out, *, title, cv, baselines, seed):
     if content is not None:
         shown = {"X": content.rows, "y": content.y, "names": content.names}
         shown["train"] = train or content.train
+    if cv == 1:
+        raise Misuse("--folds must be 2 or more, or 0 for no cross-validation, got 1.")
     options = {
         "kernel_names": subject.kernels,
         "title": title,

@@ -172,6 +172,14 @@ def read_table(path, *, target=None, columns=None):
         raise ValueError(f"{_name(path)} is cut short or damaged ({error}); fetch it again.") from error
     if len(frame) == 0:
         raise ValueError(f"{_name(path)} must hold at least one row below its column names, got none.")
+    head = str(frame.columns[0])
+    other = next((sign for sign in (";", ",", "\t") if sign in head), None)
+    if kind != ".parquet" and frame.shape[1] == 1 and other is not None:
+        expected = "commas" if kind == ".csv" else "tabs"
+        raise ValueError(
+            f"{_name(path)} must have {expected} between its columns, its first line has {other!r}; "
+            f"save it with {expected}."
+        )
     wanted = [*(columns or []), *([target] if target is not None else [])]
     missing = [name for name in wanted if name not in frame.columns]
     if missing:
