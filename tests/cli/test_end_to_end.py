@@ -17,7 +17,7 @@ from localmkl.kernels import Linear, WeightedDegree
 
 N_TRAIN, N_ALL = 90, 130  # of the files in conftest
 TIGHT = ("--tol", 1e-10)
-VIEWS = "; ".join(f"linear columns=view{j}_*" for j in range(6))
+VIEWS = "linear each=" + ",".join(f"view{j}_*" for j in range(6))
 
 
 def check_sums(frame, scores):

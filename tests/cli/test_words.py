@@ -39,6 +39,11 @@ def test_values_ranges_and_parameters():
     assert [wanted.word for wanted in parse_kernels("rbf; ; linear;")] == ["rbf", "linear"]
 
 
+def test_each_is_one_kernel_for_each_pattern():
+    assert parse_kernels("linear each=a_*,b") == parse_kernels("linear columns=a_*; linear columns=b")
+    assert parse_kernels("wd:2 each=x,y") == parse_kernels("wd:2 column=x; wd:2 column=y")
+
+
 def test_numbers_stay_what_they_are():
     assert parse_values("1,1.0,1e-3,4/3,-2,none,x") == [1, 1.0, 0.001, 4 / 3, -2, None, "x"]
     assert [type(value) for value in parse_values("1,1.0")] == [int, float]

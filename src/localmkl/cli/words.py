@@ -4,7 +4,8 @@
     kernel  = name [ ":" values ] { parameter "=" value }
     values  = value { "," value }        each gives a kernel of its own; 1-20 stands for 1, 2 ... 20
 
-The values after the colon belong to the parameter that `KERNELS` names. In a TOML file every kernel is a
+The values after the colon belong to the parameter that `KERNELS` names. ``each=a_*,b_*`` is short for the
+same kernel on ``columns=a_*`` and on ``columns=b_*``. In a TOML file every kernel is a
 table ``[[kernel]]`` with its `name` and parameters; a list for that parameter gives several kernels.
 """
 
@@ -104,7 +105,7 @@ def parse_kernels(spec):
     """
     if spec.strip().lower().endswith(".toml"):
         return _from_toml(Path(spec.strip()))
-    found = [_from_words(part) for part in spec.split(";") if part.strip()]
+    found = [wanted for part in spec.split(";") if part.strip() for wanted in _from_words(part)]
     if not found:
         raise ValueError('The kernels must be named, for instance "rbf" or "wd:1-20", got an empty text.')
     return found
@@ -156,7 +157,7 @@ def _from_words(text):
                 f"The kernel {text.strip()!r} must be a name and pairs parameter=value, got {pair!r}; "
                 "kernels are separated by ';'."
             )
-        parameters[name] = value if name in ("columns", "column") else _value(value)
+        parameters[name] = value if name in ("columns", "column", "each") else _value(value)
     return _check(word, tuple(parse_values(values)), parameters)
 
 
@@ -172,7 +173,7 @@ def _from_toml(path):
             f"{str(path)!r} must hold tables [[kernel]] and nothing else, got {wrong}; "
             'for instance [[kernel]] name = "rbf" columns = ["expr_*"].'
         )
-    return [_from_table(path, table) for table in tables]
+    return [wanted for table in tables for wanted in _from_table(path, table)]
 
 
 def _from_table(path, table):
@@ -187,11 +188,12 @@ def _from_table(path, table):
 
 
 def _check(word, values, parameters):
-    """Return the kernels asked for, if there is such a kind with such parameters."""
+    """Return the kernels asked for, a list, if there is such a kind with such parameters."""
     if word not in KERNELS:
         near = get_close_matches(str(word), KERNELS, n=1)
         hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(KERNELS)}."
         raise ValueError(f"The kernel {word!r} is not known; {hint}")
+    each = parameters.pop("each", None)
     wanted, own = Wanted(word, values, parameters), KERNELS[word][1]
     if values and own is None:
         raise ValueError(f"The kernel {word!r} takes no values after a colon, got {values[0]!r}.")
@@ -199,7 +201,11 @@ def _check(word, values, parameters):
     for name in parameters:
         if name not in known:
             raise ValueError(f"The kernel {word!r} has no parameter {name!r}; it has {', '.join(known)}.")
-    return wanted
+    if each is None:
+        return [wanted]
+    place = "columns" if wanted.is_vector else "column"
+    patterns = each.split(",") if isinstance(each, str) else each
+    return [Wanted(word, values, {**parameters, place: pattern}) for pattern in patterns]
 
 
 def _parameters(kind):
