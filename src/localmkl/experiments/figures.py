@@ -3,6 +3,8 @@
 from localmkl.experiments.summary import tabulate
 
 MARKERS = "osD^vPX*<>dph8"
+COLOURS = {"UNIF": "C7", "LMKL": "C1", "MKL": "C0", "HLMKL": "C2", "CLMKL": "C3"}
+"""By family, where there are more lines than colours."""
 
 
 def curves(experiment, rows):
@@ -37,16 +39,19 @@ def draw_figure(experiment, source, rows, path):
     seconds = experiment.metric == "seconds"
     # Text as text and no date: the file stays small, and the same for the same rows.
     with rc_context({"svg.fonttype": "none", "svg.hashsalt": experiment.name}):
-        figure = Figure(figsize=(4.8 * len(panels), 3.6), layout="constrained")
+        figure = Figure(figsize=(4.4 * len(panels) + 1.8, 3.6), layout="constrained")
         axes = figure.subplots(1, len(panels), sharey=not seconds, squeeze=False)[0]
         for axis, (panel, methods) in zip(axes, panels.items(), strict=True):
             for number, name in enumerate(experiment.figure):
                 if name not in methods:
                     continue
                 points, means, stds = methods[name]
-                style = {"marker": MARKERS[number % len(MARKERS)], "color": f"C{number % 10}", "capsize": 2}
-                line = "--" if "Algorithm 1" in name else "-"
-                axis.errorbar(points, means, yerr=stds, label=name, linestyle=line, markersize=4, **style)
+                marker, colour = MARKERS[number % len(MARKERS)], f"C{number}"
+                if len(experiment.figure) > 10:
+                    colour = COLOURS[name.split(",")[0]]
+                line, face = ("--", "white") if "Algorithm 1" in name else ("-", colour)
+                style = {"marker": marker, "markersize": 4, "markerfacecolor": face, "color": colour}
+                axis.errorbar(points, means, yerr=stds, label=name, linestyle=line, capsize=2, **style)
             axis.set(title=f"{panel}: {source.name}" if panel == "ours" else panel, xlabel=experiment.axis)
             axis.grid(alpha=0.3)
             if seconds:
@@ -54,6 +59,6 @@ def draw_figure(experiment, source, rows, path):
         axes[0].set_ylabel("seconds" if seconds else f"{experiment.metric} in percent")
         pairs = [pair for axis in axes for pair in zip(*axis.get_legend_handles_labels(), strict=True)]
         shown = {label: line for line, label in pairs}
-        axes[-1].legend(shown.values(), shown.keys(), fontsize="x-small")
+        figure.legend(shown.values(), shown.keys(), fontsize="x-small", loc="outside right upper")
         figure.savefig(path, metadata={"Date": None})
     return True
