@@ -6,6 +6,17 @@ import pytest
 from localmkl.backends import compiled, load, reference, together_compiled, together_reference
 
 
+@pytest.fixture(params=["all columns", "picked columns"], autouse=True)
+def reading(request, monkeypatch):
+    """Read all columns and pick at the end, or pick from every Gram, whatever is quicker."""
+    if request.param == "all columns":
+        monkeypatch.setattr(compiled, "_PICK_TOTALS", 1e9)
+        monkeypatch.setattr(compiled, "_WASTED", 1e9)
+    else:
+        monkeypatch.setattr(compiled, "_PICK_TOTALS", 0.0)
+        monkeypatch.setattr(compiled, "_WASTED", -1.0)
+
+
 @pytest.fixture(autouse=True)
 def threads_for_small_stacks_too(monkeypatch):
     monkeypatch.setattr(compiled, "_WORTH_THREADS", 0)
@@ -22,6 +33,7 @@ ROWS = {
     "all": None,
     "some": np.array([3, 0, 7, 20, 36, 11]),
     "sorted": np.arange(2, 35, 3),
+    "fold": np.delete(np.arange(37), [0, 5, 6, 20, 36]),
     "one": np.array([4]),
 }
 
@@ -72,14 +84,28 @@ def test_combinations_for_several_problems_agree(n_problems, n_clusters, rows, d
         np.testing.assert_allclose(kernel, alone, rtol=1e-12, atol=1e-12)
 
 
+def test_rows_may_leave_out_whole_stretches():
+    n = 3 * compiled._STRETCH
+    grams, rng = stack(n=n, n_kernels=2), np.random.default_rng(1)
+    rows = np.r_[1:40, 2 * compiled._STRETCH + 30 : n : 7]
+    memberships, weights = rng.dirichlet([1.0, 1.0], size=len(rows)), rng.uniform(size=(3, 2, 2))
+    for own, kernel in zip(
+        weights, together_compiled.combine_together(grams, rows, weights, memberships), strict=True
+    ):
+        expected = reference.combine(grams, rows, own, memberships)
+        np.testing.assert_allclose(kernel, expected, rtol=1e-12, atol=1e-12)
+        np.testing.assert_allclose(compiled.combine(grams, rows, own, memberships), expected, atol=1e-12)
+
+
 @pytest.mark.parametrize("parallel", [True, False])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("n_vectors", [1, 3])
 @pytest.mark.parametrize("n", [1, 2, 3, 4, 5, 37, 600])
-@pytest.mark.parametrize("chosen", [False, True])
+@pytest.mark.parametrize("chosen", ["all", "shuffled", "sorted"])
 def test_block_products_agree(chosen, n, n_vectors, dtype, parallel):
     grams = stack(n=n, dtype=dtype)
-    rows = np.random.default_rng(2).permutation(n)[: (n + 1) // 2] if chosen else None
+    rows = None if chosen == "all" else np.random.default_rng(2).permutation(n)[: (n + 1) // 2]
+    rows = np.sort(rows) if chosen == "sorted" else rows
     vectors = np.random.default_rng(1).normal(size=(n if rows is None else len(rows), n_vectors))
     np.testing.assert_allclose(
         compiled.block_products(grams, rows, vectors, parallel=parallel),

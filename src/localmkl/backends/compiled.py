@@ -18,6 +18,10 @@ _SHRINK_EVERY = 1000
 _STRETCH = 512  # columns read at a time: the running totals stay in the innermost cache
 _TILE = 32
 _TASKS = 32
+_WASTED = 9.0
+"""Products with unwanted columns, for each wanted one, that cost what picking columns costs."""
+_PICK_TOTALS = 0.8
+"""Totals for each Gram, up to which columns are sooner picked from the totals than from the Grams."""
 _WORTH_THREADS = 2**20
 """Entries of a stack below which waking other threads costs more than they help."""
 
@@ -28,8 +32,10 @@ def combine(grams, rows, weights, memberships, out=None, *, parallel=True):
     out = np.empty((n, n)) if out is None else out
     kept = np.flatnonzero(np.any(weights != 0.0, axis=0))
     work = _combine_parallel if parallel and len(kept) * n * n >= _WORTH_THREADS else _combine_serial
+    index, rows = (rows, None) if pick_from_totals(rows, len(weights), len(kept)) else (None, rows)
     work(
         np.asarray(grams),
+        index,
         rows,
         kept,
         np.ascontiguousarray(weights, dtype=np.float64),
@@ -42,13 +48,32 @@ def combine(grams, rows, weights, memberships, out=None, *, parallel=True):
 def block_products(grams, rows, vectors, *, parallel=True):
     """Return V_jm = K_m u_j; see `reference.block_products`."""
     n_kernels, (n, n_vectors) = grams.shape[0], vectors.shape
+    index, gathered = np.arange(n), rows
+    vectors = np.ascontiguousarray(vectors.T, dtype=np.float64)
+    if rows is not None and n_vectors * (_spread(rows) - 1.0) <= _WASTED:
+        # Columns in between are read too, and multiplied by zero: quicker than picking the others.
+        index, gathered, few = rows, None, vectors
+        vectors = np.zeros((n_vectors, rows[-1] + 1))
+        vectors[:, rows] = few
     # Each share of a kernel has totals of its own; how many there are must not depend on the threads.
     n_shares = -(-_TASKS // n_kernels)
-    totals = np.empty((n_shares, n_kernels, n_vectors, n))
+    totals = np.empty((n_shares, n_kernels, *vectors.shape))
     worth = parallel and n_kernels * n * n >= _WORTH_THREADS
     work = _block_products_parallel if worth else _block_products_serial
-    work(np.asarray(grams), rows, np.ascontiguousarray(vectors.T, dtype=np.float64), totals)
-    return np.ascontiguousarray(totals.sum(axis=0).transpose(1, 0, 2))
+    work(np.asarray(grams), index, gathered, vectors, totals)
+    products = totals.sum(axis=0).transpose(1, 0, 2)
+    return np.ascontiguousarray(products if gathered is rows else products[..., rows])
+
+
+def _spread(rows):
+    """Return the columns up to the last one wanted, per wanted one; infinite if they are not in order."""
+    in_order = len(rows) > 0 and bool(np.all(rows[1:] > rows[:-1]))
+    return (rows[-1] + 1) / len(rows) if in_order else np.inf
+
+
+def pick_from_totals(rows, n_totals, n_kernels):
+    """Whether a combination reads all columns and picks those wanted at the end: then few are left out."""
+    return rows is not None and n_totals * _spread(rows) <= _PICK_TOTALS * n_kernels
 
 
 def block_norms(grams, rows, vectors, *, parallel=True):
@@ -89,13 +114,19 @@ def _columns_by_type(gram, columns, start, stop, buffer):
 
 
 @numba.njit(nogil=True, cache=True, fastmath=_FASTMATH)
-def _combine_row(i, grams, rows, kept, weights, memberships, buffers, totals, row):
-    """Write row i of K~ up to its diagonal entry, a stretch of columns and four kernels at a time."""
-    source = i if rows is None else rows[i]
+def _combine_row(i, grams, index, rows, kept, weights, memberships, buffers, totals, row):
+    """Write row i of K~ up to its diagonal entry, a stretch of columns and four kernels at a time.
+
+    With `index` all columns of the Grams are read and those wanted are picked from the totals; with `rows`
+    they are picked from every Gram.
+    """
+    last = _source(index, i)
+    source = _source(rows, last)
     n_clusters = weights.shape[0]
     n_kept = len(kept)
-    for start in range(0, i + 1, _STRETCH):
-        stop = min(start + _STRETCH, i + 1)
+    high = 0
+    for start in range(0, last + 1, _STRETCH):
+        stop = min(start + _STRETCH, last + 1)
         size = stop - start
         totals[:, :size] = 0.0
         whole = n_kept - n_kept % 4
@@ -121,15 +152,43 @@ def _combine_row(i, grams, rows, kept, weights, memberships, buffers, totals, ro
                     total = totals[j]
                     for k in range(size):
                         total[k] += weight * gram[k]
-        stretch = row[start:stop]
+        low, high = high, _count_below(index, stop, high)
+        stretch = row[low:high]
         stretch[:] = 0.0
         for j in range(n_clusters):
             own = memberships[j, i]
             if own != 0.0:
-                member = memberships[j, start:stop]
-                total = totals[j]
-                for k in range(size):
+                member = memberships[j, low:high]
+                total = _wanted(totals[j], index, low, high, start, buffers[0])
+                for k in range(high - low):
                     stretch[k] += own * member[k] * total[k]
+
+
+@numba.njit(nogil=True, cache=True)
+def _count_below(index, stop, known):
+    """Return how many of the columns wanted stand before `stop`, at least `known`."""
+    if index is None:
+        return stop
+    while known < len(index) and index[known] < stop:
+        known += 1
+    return known
+
+
+def _wanted(total, index, low, high, start, buffer):
+    """Return the totals of the columns wanted: a view, or gathered into the buffer."""
+
+
+@overload(_wanted)
+def _wanted_by_type(total, index, low, high, start, buffer):
+    def view(total, index, low, high, start, buffer):
+        return total[: high - low]
+
+    def gather(total, index, low, high, start, buffer):
+        for k in range(low, high):
+            buffer[k - low] = total[index[k] - start]
+        return buffer[: high - low]
+
+    return view if isinstance(index, numba.types.NoneType) else gather
 
 
 @numba.njit(nogil=True, cache=True)
@@ -142,7 +201,7 @@ def _mirror_block(start, out):
                 out[k, i] = out[i, k]
 
 
-def _combine_loop(grams, rows, kept, weights, memberships, out):
+def _combine_loop(grams, index, rows, kept, weights, memberships, out):
     n = out.shape[0]
     # Row r is paired with row n-1-r, so that every step of the loop costs the same.
     for pair in numba.prange((n + 1) // 2):
@@ -150,19 +209,20 @@ def _combine_loop(grams, rows, kept, weights, memberships, out):
         totals = np.empty((weights.shape[0], _STRETCH))
         first = np.int64(pair)
         last = n - 1 - first
-        _combine_row(first, grams, rows, kept, weights, memberships, buffers, totals, out[first])
+        _combine_row(first, grams, index, rows, kept, weights, memberships, buffers, totals, out[first])
         if last != first:
-            _combine_row(last, grams, rows, kept, weights, memberships, buffers, totals, out[last])
+            _combine_row(last, grams, index, rows, kept, weights, memberships, buffers, totals, out[last])
     for tile in numba.prange((n + _TILE - 1) // _TILE):
         _mirror_block(np.int64(tile) * _TILE, out)
 
 
 @numba.njit(nogil=True, cache=True, fastmath=_FASTMATH)
-def _products_tile(g_0, g_1, g_2, g_3, vectors, i, start, stop, totals):
+def _products_tile(g_0, g_1, g_2, g_3, vectors, tile, start, stop, totals):
     """Add what a stretch of columns left of the diagonal and its mirror image give, for four rows."""
+    i_0, i_1, i_2, i_3 = tile
     for j in range(vectors.shape[0]):
         left, below = vectors[j, start:stop], totals[j, start:stop]
-        v_0, v_1, v_2, v_3 = vectors[j, i], vectors[j, i + 1], vectors[j, i + 2], vectors[j, i + 3]
+        v_0, v_1, v_2, v_3 = vectors[j, i_0], vectors[j, i_1], vectors[j, i_2], vectors[j, i_3]
         t_0, t_1, t_2, t_3 = 0.0, 0.0, 0.0, 0.0
         for k in range(stop - start):
             t_0 += g_0[k] * left[k]
@@ -170,29 +230,34 @@ def _products_tile(g_0, g_1, g_2, g_3, vectors, i, start, stop, totals):
             t_2 += g_2[k] * left[k]
             t_3 += g_3[k] * left[k]
             below[k] += g_0[k] * v_0 + g_1[k] * v_1 + g_2[k] * v_2 + g_3[k] * v_3
-        totals[j, i] += t_0
-        totals[j, i + 1] += t_1
-        totals[j, i + 2] += t_2
-        totals[j, i + 3] += t_3
+        totals[j, i_0] += t_0
+        totals[j, i_1] += t_1
+        totals[j, i_2] += t_2
+        totals[j, i_3] += t_3
 
 
 @numba.njit(nogil=True, cache=True, fastmath=_FASTMATH)
-def _products_rows(i, gram, rows, vectors, buffers, totals):
-    """Add the part of one Gram's rows i to i + 3 up to their diagonal block, and its mirror image."""
-    n = vectors.shape[1]
+def _products_rows(i, gram, index, rows, vectors, buffers, totals):
+    """Add the part of four rows of one Gram up to their diagonal block, and its mirror image.
+
+    The rows are ``index[i]`` to ``index[i + 3]``; `rows` says where in the Gram they stand, if elsewhere.
+    """
+    n = len(index)
+    first = 0  # the last rows may be too few for a tile
     if i + 4 <= n:
-        for start in range(0, i, _STRETCH):
-            stop = min(start + _STRETCH, i)
-            g_0 = _columns(gram[_source(rows, i)], rows, start, stop, buffers[0])
-            g_1 = _columns(gram[_source(rows, i + 1)], rows, start, stop, buffers[1])
-            g_2 = _columns(gram[_source(rows, i + 2)], rows, start, stop, buffers[2])
-            g_3 = _columns(gram[_source(rows, i + 3)], rows, start, stop, buffers[3])
-            _products_tile(g_0, g_1, g_2, g_3, vectors, i, start, stop, totals)
+        tile = index[i], index[i + 1], index[i + 2], index[i + 3]
+        for start in range(0, tile[0], _STRETCH):
+            stop = min(start + _STRETCH, tile[0])
+            g_0 = _columns(gram[_source(rows, tile[0])], rows, start, stop, buffers[0])
+            g_1 = _columns(gram[_source(rows, tile[1])], rows, start, stop, buffers[1])
+            g_2 = _columns(gram[_source(rows, tile[2])], rows, start, stop, buffers[2])
+            g_3 = _columns(gram[_source(rows, tile[3])], rows, start, stop, buffers[3])
+            _products_tile(g_0, g_1, g_2, g_3, vectors, tile, start, stop, totals)
         first = i
-    else:
-        first = 0  # the last rows are too few for a tile
-    for row in range(i, min(i + 4, n)):
-        for column in range(first, row + 1):
+    for a in range(i, min(i + 4, n)):
+        row = index[a]
+        for b in range(first, a + 1):
+            column = index[b]
             value = gram[_source(rows, row), _source(rows, column)]
             for j in range(vectors.shape[0]):
                 totals[j, row] += value * vectors[j, column]
@@ -205,15 +270,15 @@ def _source(rows, i):
     return i if rows is None else rows[i]
 
 
-def _block_products_loop(grams, rows, vectors, totals):
+def _block_products_loop(grams, index, rows, vectors, totals):
     n_shares, n_kernels = totals.shape[:2]
     for task in numba.prange(n_shares * n_kernels):
         m, share = np.int64(task) // n_shares, np.int64(task) % n_shares
         buffers = np.empty((4, _STRETCH))
         own = totals[share, m]
         own[:] = 0.0
-        for i in range(4 * share, vectors.shape[1], 4 * n_shares):
-            _products_rows(i, grams[m], rows, vectors, buffers, own)
+        for i in range(4 * share, len(index), 4 * n_shares):
+            _products_rows(i, grams[m], index, rows, vectors, buffers, own)
 
 
 def _compile(loop, parallel):

@@ -14,7 +14,11 @@ from localmkl.backends.compiled import (
     _WORTH_THREADS,
     _columns,
     _compile,
+    _count_below,
     _mirror_block,
+    _source,
+    _wanted,
+    pick_from_totals,
 )
 
 
@@ -27,7 +31,10 @@ def combine_together(grams, rows, weights, memberships, out=None, *, parallel=Tr
     out = np.empty((n_problems, n, n)) if out is None else out
     worth = parallel and n_problems * len(kept) * n * n >= _WORTH_THREADS
     work = _combine_parallel if worth else _combine_serial
-    work(np.asarray(grams), rows, kept, flat, np.ascontiguousarray(memberships.T, dtype=np.float64), out)
+    index, rows = (rows, None) if pick_from_totals(rows, len(flat), len(kept)) else (None, rows)
+    work(
+        np.asarray(grams), index, rows, kept, flat, np.ascontiguousarray(memberships.T, dtype=np.float64), out
+    )
     return out
 
 
@@ -42,12 +49,14 @@ def _add(size, first, second, weights, j, m_0, m_1, m_2, m_3, g_0, g_1, g_2, g_3
 
 
 @numba.njit(nogil=True, cache=True, fastmath=_FASTMATH)
-def _combine_rows(i, grams, rows, kept, weights, memberships, buffers, totals, out):
-    """Write row i of every combined kernel up to its diagonal entry."""
-    source = i if rows is None else rows[i]
+def _combine_rows(i, grams, index, rows, kept, weights, memberships, buffers, totals, out):
+    """Write row i of every combined kernel up to its diagonal entry; see `compiled._combine_row`."""
+    last = _source(index, i)
+    source = _source(rows, last)
+    high = 0
     n_clusters, n_totals, n_kept = memberships.shape[0], weights.shape[0], len(kept)
-    for start in range(0, i + 1, _STRETCH):
-        stop = min(start + _STRETCH, i + 1)
+    for start in range(0, last + 1, _STRETCH):
+        stop = min(start + _STRETCH, last + 1)
         size = stop - start
         totals[:, :size] = 0.0
         whole = n_kept - n_kept % 4
@@ -70,18 +79,20 @@ def _combine_rows(i, grams, rows, kept, weights, memberships, buffers, totals, o
                 total, w = totals[j], weights[j, kept[position]]
                 for k in range(size):
                     total[k] += w * gram[k]
+        low, high = high, _count_below(index, stop, high)
         for problem in range(out.shape[0]):
-            stretch = out[problem, i, start:stop]
+            stretch = out[problem, i, low:high]
             stretch[:] = 0.0
             for j in range(n_clusters):
                 own = memberships[j, i]
                 if own != 0.0:
-                    member, total = memberships[j, start:stop], totals[problem * n_clusters + j]
-                    for k in range(size):
+                    member = memberships[j, low:high]
+                    total = _wanted(totals[problem * n_clusters + j], index, low, high, start, buffers[0])
+                    for k in range(high - low):
                         stretch[k] += own * member[k] * total[k]
 
 
-def _combine_together_loop(grams, rows, kept, weights, memberships, out):
+def _combine_together_loop(grams, index, rows, kept, weights, memberships, out):
     n = out.shape[1]
     # Row r is paired with row n-1-r, so that every step of the loop costs the same.
     for pair in numba.prange((n + 1) // 2):
@@ -89,9 +100,9 @@ def _combine_together_loop(grams, rows, kept, weights, memberships, out):
         totals = np.empty((weights.shape[0], _STRETCH))
         first = np.int64(pair)
         last = n - 1 - first
-        _combine_rows(first, grams, rows, kept, weights, memberships, buffers, totals, out)
+        _combine_rows(first, grams, index, rows, kept, weights, memberships, buffers, totals, out)
         if last != first:
-            _combine_rows(last, grams, rows, kept, weights, memberships, buffers, totals, out)
+            _combine_rows(last, grams, index, rows, kept, weights, memberships, buffers, totals, out)
     n_tiles = (n + _TILE - 1) // _TILE
     for task in numba.prange(n_tiles * out.shape[0]):
         problem, tile = np.int64(task) // n_tiles, np.int64(task) % n_tiles
