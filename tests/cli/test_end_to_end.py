@@ -215,6 +215,26 @@ def test_labels_of_fasta_headers_may_have_any_key(call, fasta):
     assert "EI, IE, N" in call("fit", fasta.train, "--target", "type", "--method", "unif").out
 
 
+@pytest.mark.parametrize("kind", ["table", "fasta"])
+def test_unlabelled_rows_help_to_find_the_clusters(call, table, fasta, patients, kind):
+    if kind == "table":
+        options = ("--target", "state", "--names", "id", "--kernels", VIEWS)
+        call("fit", table.train, *options, "--unlabeled", table.new, *TIGHT)
+        X, y = patients.filter(like="view"), patients["state"][:N_TRAIN]
+        kernels = [Linear([c for c in X if c.startswith(f"view{j}_")], standardize=True) for j in range(6)]
+        new, train = X[N_TRAIN:], X[:N_TRAIN]
+        scores = pd.DataFrame(call("predict", "model.localmkl", table.new, "--json").json())["score"]
+    else:
+        call("fit", fasta.train, "--kernels", "wd:3", "--unlabeled", fasta.new, *TIGHT)
+        train, y, _ = localmkl.datasets.read_fasta(fasta.train, labels="header")
+        new, kernels = localmkl.datasets.read_fasta(fasta.new).sequences, [WeightedDegree(3)]
+        frame = pd.DataFrame(call("predict", "model.localmkl", fasta.new, "--json").json())
+        scores = frame[["score_EI", "score_IE", "score_N"]]
+    model = localmkl.CLMKLClassifier(kernels, tol=1e-10, random_state=0).fit(train, y, unlabeled=new)
+    np.testing.assert_allclose(scores, model.decision_function(new), atol=1e-5)
+    call("report", "model.localmkl", "--out", "r.html", "--folds", 2, "--no-baselines")
+
+
 def test_numbers_as_labels_of_fasta_are_for_regression(call, fasta):
     data = localmkl.datasets.read_fasta(fasta.train)
     share = {name: s.count("G") / 60 for name, s in zip(data.names, data.sequences, strict=True)}

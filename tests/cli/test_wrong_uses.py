@@ -115,6 +115,20 @@ def test_a_file_that_is_not_there(call):
     )
 
 
+def test_unlabelled_rows_of_the_wrong_kind(call, table, fasta, grams, tmp_path):
+    options = ("fit", table.train, "--target", "state", "--names", "id")
+    assert "must be a table" in refused(call, *options, "--unlabeled", fasta.new, code=FAILED)
+    assert "does not go with --tune" in refused(
+        call, *options, "--unlabeled", table.new, "--tune", code=MISUSED
+    )
+    words = refused(call, *options, "--unlabeled", table.new, "--method", "mkl", code=MISUSED)
+    assert "methods clmkl and hlmkl" in words
+    (tmp_path / "less.csv").write_text("view0_0\n1.0\n")
+    assert "'view0_1' of the training rows" in refused(call, *options, "--unlabeled", "less.csv", code=FAILED)
+    options = ("fit", grams.train, "--labels", grams.labels, "--unlabeled", grams.all)
+    assert "--unlabeled is for tables and FASTA" in refused(call, *options, code=MISUSED)
+
+
 def test_fit_on_fasta_and_grams(call, fasta, grams):
     assert "needs numeric columns" in refused(call, "fit", fasta.train, "--kernels", "rbf", code=FAILED)
     assert "--names is for tables" in refused(call, "fit", fasta.train, "--names", "id", code=MISUSED)

@@ -1,12 +1,13 @@
 """The command line: ``localmkl --help``. Heavy imports wait until a command needs them."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 import localmkl
-from localmkl.cli.voice import EXPECTED, INTERRUPTED, Voice, sentence
+from localmkl.cli.voice import EXPECTED, INTERRUPTED, Misuse, Voice, sentence
 
 app = typer.Typer(
     name="localmkl",
@@ -95,6 +96,10 @@ def fit(
     clusters: Clusters = None,
     evenness: Evenness = None,
     epsilon: Epsilon = None,
+    unlabeled: Annotated[
+        Path | None,
+        _option(help="More rows, labels unseen, to learn the clusters from."),
+    ] = None,
     tune: Annotated[
         bool, _option("--tune", help="Search the parameters by cross-validation; options may then be lists.")
     ] = False,
@@ -126,7 +131,9 @@ def fit(
             data, out, (target, labels, names, variable), kernels, method, regression, values, gate,
             normalize, balanced, tol, rows, seed,
         )  # fmt: skip
-        train(order, voice, search={} if tune else None)
+        if tune and unlabeled is not None:
+            raise Misuse("--unlabeled does not go with --tune: fit again with the parameters found.")
+        train(replace(order, unlabeled=unlabeled), voice, search={} if tune else None)
 
 
 @app.command()

@@ -382,6 +382,19 @@ def numeric_columns(kernels):
     return list(dict.fromkeys(name for names in lists for name in names))
 
 
+def pick_columns(content, like):
+    """Return a table with the columns of another one, numbers where that has numbers."""
+    frame = content.rows
+    missing = [name for name in like.columns if name not in frame.columns]
+    if missing:
+        raise ValueError(
+            f"{str(content.path)!r} must have the column {missing[0]!r} of the training rows, "
+            f"it has {listed(frame.columns)}."
+        )
+    numeric = [name for name in like.columns if like[name].dtype.kind == "f"]
+    return replace(content, rows=as_numbers(content.path, frame[list(like.columns)], numeric))
+
+
 def as_numbers(path, frame, columns):
     """Return a table whose `columns` are numbers; text and gaps in them are errors that name the line."""
     import pandas as pd

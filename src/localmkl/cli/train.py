@@ -13,7 +13,17 @@ from sklearn.metrics import get_scorer_names
 from sklearn.model_selection import KFold, StratifiedKFold
 
 import localmkl
-from localmkl.cli.files import GRAMS, Asked, choose_kernels, parse_rows, read_labelled
+from localmkl.cli.files import (
+    CALLED,
+    GRAMS,
+    TABLE,
+    Asked,
+    choose_kernels,
+    parse_rows,
+    pick_columns,
+    read_labelled,
+    read_rows,
+)
 from localmkl.cli.tell import describe_model
 from localmkl.cli.use import as_csv, check_place
 from localmkl.cli.voice import INTERRUPTED, Misuse
@@ -52,6 +62,7 @@ class Order:
     tol: float | None
     rows: str | None
     seed: int
+    unlabeled: Path | None = None
 
 
 def train(order, voice, search=None):
@@ -71,8 +82,9 @@ def train(order, voice, search=None):
     estimator = _make(kind, order, chosen, settings)
     start = time.perf_counter()
     if search is None:
+        more = {} if order.unlabeled is None else {"unlabeled": _unlabeled(order, asked, content)}
         with voice.working(f"fitting {len(content)} rows"):
-            model = estimator.fit(content.rows, content.y)
+            model = estimator.fit(content.rows, content.y, **more)
     else:
         model = _search(order, estimator, grids, content, voice, search)
     made = {
@@ -119,6 +131,21 @@ def _take(content, text):
     n_rows = len(content.rows)
     rows = parse_rows(text, n_rows)
     return content.take(rows), {"start": int(rows[0]), "stop": int(rows[-1]) + 1, "of": n_rows}
+
+
+def _unlabeled(order, asked, content):
+    """Return rows of another file, of the same kind as the training rows, to learn the clusters from too."""
+    if order.method not in ("clmkl", "hlmkl"):
+        raise Misuse(f"--unlabeled is for the methods clmkl and hlmkl, got {order.method}.")
+    if content.kind == GRAMS:
+        raise Misuse("--unlabeled is for tables and FASTA files.")
+    found = read_rows(order.unlabeled, asked)
+    if found.kind != content.kind:
+        raise ValueError(
+            f"{str(order.unlabeled)!r} must be {CALLED[content.kind]} as the training rows, "
+            f"got {CALLED[found.kind]}."
+        )
+    return pick_columns(found, content.rows).rows if content.kind == TABLE else found.rows
 
 
 def _check_targets(content, regression):
