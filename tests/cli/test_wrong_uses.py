@@ -109,6 +109,14 @@ def test_files_that_cannot_be_used(call, tmp_path, name, content, words):
     assert words in refused(call, "fit", tmp_path / name, *labels, code=FAILED)
 
 
+def test_folders_and_bytes_in_place_of_a_table(call, tmp_path):
+    (tmp_path / "folder.csv").mkdir()
+    words = refused(call, "fit", "folder.csv", "--target", "a", code=FAILED)
+    assert words == "Error: 'folder.csv' must be a file, it is a folder."
+    (tmp_path / "bytes.csv").write_bytes(bytes(range(200, 256)))
+    assert "must be a text file in UTF-8" in refused(call, "fit", "bytes.csv", "--target", "a", code=FAILED)
+
+
 def test_a_file_that_is_not_there(call):
     assert refused(call, "fit", "absent.csv", "--target", "a", code=FAILED) == (
         "Error: 'absent.csv' is not there; check the path."

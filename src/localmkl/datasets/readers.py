@@ -154,8 +154,10 @@ def read_table(path, *, target=None, columns=None):
             frame = pd.read_parquet(path)
         else:
             frame = pd.read_csv(path, sep="," if kind == ".csv" else "\t")
-    except FileNotFoundError:
+    except (FileNotFoundError, IsADirectoryError, PermissionError):
         raise
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{_name(path)} must be a text file in UTF-8, got other bytes ({error}).") from error
     except pd.errors.EmptyDataError as error:
         raise ValueError(
             f"{_name(path)} must start with a line of column names, got an empty file."
