@@ -232,7 +232,8 @@ def test_unlabelled_rows_help_to_find_the_clusters(call, table, fasta, patients,
         scores = frame[["score_EI", "score_IE", "score_N"]]
     model = localmkl.CLMKLClassifier(kernels, tol=1e-10, random_state=0).fit(train, y, unlabeled=new)
     np.testing.assert_allclose(scores, model.decision_function(new), atol=1e-5)
-    call("report", "model.localmkl", "--out", "r.html", "--folds", 2, "--no-baselines")
+    said = call("report", "model.localmkl", "--out", "r.html", "--folds", 2, "--no-baselines")
+    assert "learned without the unlabelled samples" in (said.path / "r.html").read_text(encoding="utf-8")
 
 
 def test_numbers_as_labels_of_fasta_are_for_regression(call, fasta):

@@ -8,6 +8,7 @@ import typer
 
 import localmkl
 from localmkl.cli.voice import EXPECTED, INTERRUPTED, Misuse, Voice, sentence
+from localmkl.cli.words import METHODS
 
 app = typer.Typer(
     name="localmkl",
@@ -16,8 +17,6 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-
-METHODS = ("clmkl", "hlmkl", "lmkl", "mkl", "unif")
 
 _option, _argument = typer.Option, typer.Argument
 Data = Annotated[Path, _argument(help="Table (.csv, .tsv, .parquet), FASTA, or Grams (.npz, .npy, .mat).")]

@@ -165,24 +165,23 @@ def read_rows(path, asked):
             y = None if column.isna().any() else _plain_labels(column.to_numpy())
         return _with_names(path, frame, y, asked.names if asked.names in frame.columns else None)
     if kind == SEQUENCES:
-        found = read_fasta(path, labels=asked.labels)
-        y = found.y
-        if y is None:
-            try:
-                y = read_fasta(path, labels=f"header:{asked.target or 'label'}").y
-            except ValueError:  # nobody said that there are labels
-                y = None
-        return Content(path, kind, found.sequences, y, found.names)
-    grams = read_grams(path, variable=asked.variable).grams
-    y = None
+        found = _with_labels_if_any(read_fasta, path, asked.labels, f"header:{asked.target or 'label'}")
+        return Content(path, kind, found.sequences, found.y, found.names)
+    target = None if file_kind(path) == ".npy" or asked.labels is not None else asked.target
+    grams, y = _with_labels_if_any(read_grams, path, None, target, variable=asked.variable)
     if asked.labels is not None:
         y = _label_lines(asked.labels, len(grams))
-    elif asked.target is not None and file_kind(path) != ".npy":
+    return Content(path, kind, grams, None if y is None else _plain_labels(y))
+
+
+def _with_labels_if_any(read, path, required, possible, **options):
+    """Return what is read with the labels that are required, or else with those that may be there."""
+    if required is None and possible is not None:
         try:
-            y = _plain_labels(read_grams(path, variable=asked.variable, labels=asked.target).y)
-        except ValueError:  # new rows often have none
-            y = None
-    return Content(path, kind, grams, y)
+            return read(path, labels=possible, **options)
+        except ValueError:  # new rows often have none; whatever else is wrong comes again
+            pass
+    return read(path, labels=required, **options)
 
 
 def _with_names(path, frame, y, names):

@@ -27,13 +27,11 @@ from localmkl.cli.files import (
 from localmkl.cli.tell import describe_model
 from localmkl.cli.use import as_csv, check_place
 from localmkl.cli.voice import INTERRUPTED, Misuse
-from localmkl.cli.words import parse_values
+from localmkl.cli.words import METHODS, parse_values
 from localmkl.experiments.results import provenance
 from localmkl.model_selection import MKLSearchCV, score_table
 from localmkl.persistence import save, write_whole
 from localmkl.report.subject import Subject
-
-CLASSES = {"clmkl": "CLMKL", "hlmkl": "HLMKL", "lmkl": "LMKL", "mkl": "MKL", "unif": "UniformMKL"}
 
 OPTIONS = {"n_clusters": "clusters", "gate_kernel": "gate", "class_weight": "balanced"}
 """Parameters whose options have other names."""
@@ -171,9 +169,9 @@ def _check_targets(content, regression):
 
 def _kind_of_estimator(order, grids):
     """Return the class that the options ask for; refuse options that it does not have."""
-    if order.method not in CLASSES:
-        raise Misuse(f"--method must be one of {', '.join(CLASSES)}, got {order.method!r}.")
-    kind = getattr(localmkl, CLASSES[order.method] + ("Regressor" if order.regression else "Classifier"))
+    if order.method not in METHODS:
+        raise Misuse(f"--method must be one of {', '.join(METHODS)}, got {order.method!r}.")
+    kind = getattr(localmkl, METHODS[order.method] + ("Regressor" if order.regression else "Classifier"))
     asked = [*grids, *(["gate_kernel"] if order.gate else []), *(["class_weight"] if order.balanced else [])]
     for name in asked:
         if name not in kind().get_params(deep=False):

@@ -36,6 +36,9 @@ KERNELS = {
 }
 """Word: (class in `localmkl.kernels`, parameter of the values after the colon)."""
 
+METHODS = {"clmkl": "CLMKL", "hlmkl": "HLMKL", "lmkl": "LMKL", "mkl": "MKL", "unif": "UniformMKL"}
+"""Word: what the names of the method's classifier and regressor begin with."""
+
 _RANGE = re.compile(r"(\d+)-(\d+)")
 _CONSTANTS = {"true": True, "false": False, "none": None}
 

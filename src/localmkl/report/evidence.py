@@ -161,6 +161,10 @@ def kind_text(subject, found):
         )
         if found.tuned:
             text += " The parameters were chosen on the same samples, which makes it look a little too good."
+        if getattr(subject.model, "transductive_", False):
+            text += (
+                " The clusters of these models were learned without the unlabelled samples that this one had."
+            )
     else:
         text = (
             f"Measured on training data, {n} that the model has seen: these numbers are too good, and do not "
