@@ -1,0 +1,54 @@
+"""A few trials of every campaign; ``python -m benchmarks.hostile`` runs the long ones."""
+
+import json
+import sys
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[2]))
+from benchmarks.hostile import campaign
+from benchmarks.hostile.__main__ import NAMES
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_no_trial_of_a_short_campaign_finds_a_defect(name):
+    module = import_module(f"benchmarks.hostile.{name}")
+    rows = [module.trial(seed) for seed in range(module.SHORT)]
+    assert all(row["verdict"] for row in rows)
+    assert [(seed, row["defect"]) for seed, row in enumerate(rows) if row["defect"]] == []
+
+
+TRIALS_THAT_GO_WRONG = """
+import os, time
+LIMIT = 0.5
+def trial(seed):
+    if seed == 1:
+        time.sleep(60)
+    if seed == 2:
+        os._exit(7)
+    if seed == 3:
+        raise KeyError("what")
+    return {"verdict": "fine", "defect": None}
+"""
+
+
+def test_hangs_crashes_and_exceptions_become_rows_and_a_run_goes_on_where_it_was(tmp_path, monkeypatch):
+    (tmp_path / "wrongly.py").write_text(TRIALS_THAT_GO_WRONG)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setattr(campaign, "FIRST_GRACE", 5.0)
+    monkeypatch.setattr(campaign, "GRACE", 0.5)
+    rows = campaign.run("wrongly", range(5), tmp_path, jobs=2)
+    assert [row["verdict"] for row in rows] == ["fine", "hang", "crash", "unexpected", "fine"]
+    assert [bool(row["defect"]) for row in rows] == [False, True, True, True, False]
+    with open(tmp_path / "wrongly.jsonl", "a") as file:
+        file.write('{"seed": 5, "verd')
+    assert len((tmp_path / "wrongly.jsonl").read_text().splitlines()) == 6
+    again = campaign.run("wrongly", range(6), tmp_path)
+    assert again[:5] == rows
+    assert again[5]["verdict"] == "fine"
+    assert campaign.run("wrongly", range(6), tmp_path) == again
+    told = campaign.summarise("wrongly", again, tmp_path)
+    assert "6 trials, 3 defects" in told
+    assert json.loads((tmp_path / "hostile_wrongly.json").read_text())["verdicts"]["fine"] == 3
