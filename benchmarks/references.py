@@ -10,14 +10,8 @@ from sklearn.svm import SVC, SVR
 
 from localmkl.backends import compiled, reference
 from localmkl.gates import KernelKMeansGate
-from localmkl.solvers.objective import (
-    Hinge,
-    Problem,
-    certify,
-    closed_form_weights,
-    full_dual,
-    uniform_weights,
-)
+from localmkl.solvers.certify import certify
+from localmkl.solvers.objective import Hinge, Problem, closed_form_weights, full_dual, uniform_weights
 
 
 @dataclass

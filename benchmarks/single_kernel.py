@@ -5,8 +5,9 @@ from sklearn.svm import SVC
 
 from benchmarks import harness
 from benchmarks.references import make_blobs
+from localmkl.solvers.certify import certify
 from localmkl.solvers.convex import solve_convex
-from localmkl.solvers.objective import Hinge, Problem, certify
+from localmkl.solvers.objective import Hinge, Problem
 
 
 def run(smoke):

@@ -1,8 +1,7 @@
 """A campaign against the package: whatever a user, a disk, a signal or an attacker may do to it.
 
-Each module here is one campaign. It has a sentence that says what is thrown and what counts as a defect, a
-number `TRIALS` of a long run and `SHORT` of the one in the tests, a number `LIMIT` of seconds that no trial may
-exceed, and one function:
+Each module here is one campaign. It says what is thrown and what counts as a defect, has a number `TRIALS` of
+a long run and `SHORT` of the one in the tests, a number `LIMIT` of seconds that no trial may exceed, and:
 
     trial(seed) -> {"verdict": a word, "defect": None or a sentence, ...}
 

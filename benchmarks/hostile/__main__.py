@@ -29,13 +29,8 @@ def main():
     for name in arguments.names or NAMES:
         module = import_module(f"benchmarks.hostile.{name}")
         seeds = range(arguments.first, arguments.first + (arguments.trials or module.TRIALS))
-        rows = campaign.run(
-            f"benchmarks.hostile.{name}",
-            seeds,
-            arguments.rows,
-            jobs=arguments.jobs,
-            minutes=arguments.minutes,
-        )
+        options = {"jobs": arguments.jobs, "minutes": arguments.minutes}
+        rows = campaign.run(module.__name__, seeds, arguments.rows, **options)
         print(campaign.summarise(name, rows, arguments.out))
 
 

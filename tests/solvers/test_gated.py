@@ -308,6 +308,7 @@ def test_certificate_is_that_of_the_combined_kernel():
     rng = np.random.default_rng(10)
     eta = GATES["sigmoid"].value(rng.standard_normal((40, 3)))
     alpha = problem.y * rng.uniform(0.0, 0.5, 40)
+    alpha[problem.y > 0.0] *= -alpha[problem.y < 0.0].sum() / alpha[problem.y > 0.0].sum()
     intercept, primal, dual, gap = certify_gated(problem, eta, alpha)
     kernel = reference.combine(problem.grams, None, np.diag(problem.factors), eta)
     norm = alpha @ kernel @ alpha

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from localmkl.solvers import path
+from localmkl.solvers.certify import certify
 from localmkl.solvers.convex import solve_convex
-from localmkl.solvers.objective import EpsilonInsensitive, Hinge, Problem, certify
+from localmkl.solvers.objective import EpsilonInsensitive, Hinge, Problem
 from localmkl.solvers.path import moved, on_sphere, solve_together
 
 

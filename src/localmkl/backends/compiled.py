@@ -10,7 +10,7 @@ import numba
 import numpy as np
 from numba.extending import overload
 
-from localmkl.backends.reference import TINY_CURVATURE
+from localmkl.backends.reference import tiny_curvature
 
 # Sums may be reordered; infinities and not-a-numbers keep their meaning.
 _FASTMATH = {"reassoc", "contract", "arcp", "nsz"}
@@ -93,7 +93,8 @@ def submatrix(K, index):
 
 def solve_svm(K, y, epsilon, lower, upper, alpha, gradient, tol, max_iter, shrink=True):
     """Solve the SVM/SVR dual in place; see `reference.solve_svm`."""
-    return _smo(K, y, float(epsilon), lower, upper, alpha, gradient, tol, max_iter, shrink)
+    flattest = tiny_curvature(K.diagonal())
+    return _smo(K, y, float(epsilon), lower, upper, alpha, gradient, tol, max_iter, shrink, flattest)
 
 
 def _columns(gram, columns, start, stop, buffer):
@@ -332,7 +333,7 @@ def _pair_step(a_i, a_k, upper_i, lower_k, slope, curvature, epsilon):
 
 
 @numba.njit(nogil=True, cache=True, fastmath=_FASTMATH)
-def _smo(K, y, epsilon, lower, upper, alpha, gradient, tol, max_iter, shrink):
+def _smo(K, y, epsilon, lower, upper, alpha, gradient, tol, max_iter, shrink, flattest):
     n = K.shape[0]
     active = np.arange(n)
     n_active = n
@@ -373,14 +374,14 @@ def _smo(K, y, epsilon, lower, upper, alpha, gradient, tol, max_iter, shrink):
             if alpha[k] > lower[k]:
                 rise = gradient[k] + (epsilon if alpha[k] > 0.0 else -epsilon) - least_right
                 if rise > 0.0:
-                    curvature = max(diagonal[i] + diagonal[k] - 2.0 * K_i[k], TINY_CURVATURE)
+                    curvature = max(diagonal[i] + diagonal[k] - 2.0 * K_i[k], flattest)
                     gain = rise * rise / curvature
                     if gain > best_gain:
                         best_gain = gain
                         best = k
         k = best
         K_k = K[k]
-        curvature = max(diagonal[i] + diagonal[k] - 2.0 * K_i[k], TINY_CURVATURE)
+        curvature = max(diagonal[i] + diagonal[k] - 2.0 * K_i[k], flattest)
         left = gradient[k] + (epsilon if alpha[k] > 0.0 else -epsilon)
         new_i, new_k = _pair_step(
             alpha[i], alpha[k], upper[i], lower[k], least_right - left, curvature, epsilon

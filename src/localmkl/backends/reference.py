@@ -12,6 +12,7 @@ BLOCK_ROWS = 256
 """Rows of one Gram that are held as a temporary float64 copy at a time."""
 
 TINY_CURVATURE = 1e-12
+"""Least curvature of a pair, as a share of the largest diagonal entry."""
 
 
 def combine(grams, rows, weights, memberships, out=None):
@@ -61,7 +62,7 @@ def block_products(grams, rows, vectors):
 def products_of_rows(grams, rows, columns, vectors):
     """Return ``V[j, m] = grams[m][rows][:, columns] @ vectors[:, j]``, (l, M, n_rows)."""
     n_rows = grams.shape[1] if rows is None else len(rows)
-    products = np.empty((vectors.shape[1], grams.shape[0], n_rows))
+    products = np.empty((vectors.shape[1], grams.shape[0], n_rows), dtype=vectors.dtype)
     transposed = np.ascontiguousarray(vectors.T)
     for start in range(0, n_rows, BLOCK_ROWS):
         block = slice(start, min(start + BLOCK_ROWS, n_rows))
@@ -112,6 +113,7 @@ def solve_svm(K, y, epsilon, lower, upper, alpha, gradient, tol, max_iter, shrin
     violation : float
     """
     diagonal = K.diagonal()
+    flattest = tiny_curvature(diagonal)
     for n_iter in range(max_iter + 1):
         right = gradient + np.where(alpha >= 0.0, epsilon, -epsilon)
         left = gradient + np.where(alpha > 0.0, epsilon, -epsilon)
@@ -121,7 +123,7 @@ def solve_svm(K, y, epsilon, lower, upper, alpha, gradient, tol, max_iter, shrin
         violation = float(left.max() - right[i])
         if not violation > tol or n_iter == max_iter:
             break
-        curvature = np.maximum(diagonal[i] + diagonal - 2.0 * K[i], TINY_CURVATURE)
+        curvature = np.maximum(diagonal[i] + diagonal - 2.0 * K[i], flattest)
         rise = np.where(left > right[i], left - right[i], 0.0)
         k = int(np.argmax(rise**2 / curvature))
         step_i, step_k = _pair_step(
@@ -130,6 +132,11 @@ def solve_svm(K, y, epsilon, lower, upper, alpha, gradient, tol, max_iter, shrin
         gradient += (step_i - alpha[i]) * K[i] + (step_k - alpha[k]) * K[k]
         alpha[i], alpha[k] = step_i, step_k
     return n_iter, max(violation, 0.0)
+
+
+def tiny_curvature(diagonal):
+    """Return the curvature that a pair is taken to have at least; positive even where K vanishes."""
+    return max(TINY_CURVATURE * np.abs(diagonal).max(), np.finfo(np.float64).tiny)
 
 
 def _pair_step(a_i, a_k, upper_i, lower_k, slope, curvature, epsilon):

@@ -101,8 +101,17 @@ class BaseMKL(BaseEstimator, ABC):
         """Return targets and costs, one row per problem."""
 
     def _fit(self, X, y, sample_weight, unlabeled=None):
-        posed = self._pose(X, y, sample_weight, unlabeled)
-        return self._answer(posed, self._solve_classes(posed))
+        """Fit a draft and become it: a fit that fails or is interrupted leaves the model as it was."""
+        draft = self._draft()
+        posed = draft._pose(X, y, sample_weight, unlabeled)
+        self.__dict__ = draft._answer(posed, draft._solve_classes(posed)).__dict__
+        return self
+
+    def _draft(self):
+        """Return a model with these parameters and nothing learned."""
+        draft = object.__new__(type(self))
+        draft.__dict__.update({name: value for name, value in vars(self).items() if not name.endswith("_")})
+        return draft
 
     def _pose(self, X, y, sample_weight=None, unlabeled=None):
         """Check, compute the stack, gate: everything before the optimisation."""
@@ -147,7 +156,7 @@ class BaseMKL(BaseEstimator, ABC):
 
     def _check_rows(self, X, *, reset):
         """Return the rows in the form the kernels take them."""
-        if self._precomputed:
+        if self._precomputed if reset else self.kernels_ is None:
             return self._check_stack(X, reset=reset)
         if isinstance(X, GramStack):
             raise ValueError("A `GramStack` needs `kernels='precomputed'`, got other kernels.")
@@ -156,7 +165,7 @@ class BaseMKL(BaseEstimator, ABC):
             _check_n_features(self, X, reset=reset)
             return X
         if _are_strings(X):
-            if self.kernels is None:
+            if reset and self.kernels is None:
                 raise ValueError(
                     "`kernels` must name kernels for sequences when the rows are text, got None; for "
                     "instance kernels=[WeightedDegree(d) for d in range(1, 21)]."
@@ -238,7 +247,7 @@ class BaseMKL(BaseEstimator, ABC):
         """Return `X` checked, and its normalised Grams with the reference rows."""
         known, notes = (None, None) if self._memory is None else self._memory.cross_stack(X)
         X = self._check_rows(X, reset=False)
-        if self._precomputed:
+        if self.kernels_ is None:
             source = X if known is None else known
         else:
             source = CrossGrams(self.kernels_, X, self.rows_, known)
@@ -260,13 +269,19 @@ class BaseMKL(BaseEstimator, ABC):
             self._warn_not_converged(missed)
 
     def _warn_not_converged(self, missed):
-        worst = max(solution.gap for solution in missed)
-        warnings.warn(
-            f"{type(self).__name__} stopped after {self.n_iter_} updates (max_iter={self.max_iter}) at a "
-            f"relative duality gap of {worst:.2e}, above tol={self.tol:.2e}; raise `max_iter` or `tol`.",
-            ConvergenceWarning,
-            stacklevel=6,
-        )
+        worst = max(missed, key=lambda solution: solution.gap)
+        reached = f"a relative duality gap of {worst.gap:.2e}, above tol={self.tol:.2e}"
+        if any(solution.n_iter >= self.max_iter for solution in missed):
+            said = (
+                f"stopped after {self.n_iter_} updates (max_iter={self.max_iter}) at {reached}; "
+                "raise `max_iter` or `tol`."
+            )
+        else:
+            said = (
+                f"cannot certify less than {reached}: more steps bring no progress, and rounding may account "
+                f"for {worst.rounding:.1e} of it; raise `tol`, lower `C`, or bring the kernels to one size."
+            )
+        warnings.warn(f"{type(self).__name__} {said}", ConvergenceWarning, stacklevel=6)
 
     def _stacked(self, values):
         """Return the only value, or all of them along a new first axis."""

@@ -50,6 +50,7 @@ class GatedMKL(BaseMKL):
     def _fit_gate(self, X, stack, sample_weight, unlabeled, memory):
         self.gate_kernel_ = GateKernel(self.gate_kernel, stack.n_kernels, self._precomputed)
         self.gate_kernel_.fit(X, sample_weight)
+        self.gate_name_ = self.gate
         self._seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
         return self.gate_kernel_.training_gram(X, stack, self.factors_)
 
@@ -135,7 +136,7 @@ class GatedMKL(BaseMKL):
     def _gating_block(self, X, grams, rows):
         gram = self.gate_kernel_.cross_gram(X, grams, rows)
         pairs = zip(self.gate_coef_, self.gate_intercept_, strict=True)
-        return np.stack([apply_gate(self.gate, gram, r, v) for r, v in pairs], axis=1)
+        return np.stack([apply_gate(self.gate_name_, gram, r, v) for r, v in pairs], axis=1)
 
     def _contributions_block(self, X, grams, rows):
         alpha = np.atleast_2d(self.dual_coef_)

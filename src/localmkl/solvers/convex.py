@@ -17,16 +17,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from localmkl.backends import load, one_blas_thread
+from localmkl.solvers.certify import Solution, audited_products, judge
 from localmkl.solvers.model import minimise_linear_model, minimise_model
-from localmkl.solvers.objective import (
-    Solution,
-    audited_products,
-    closed_form_weights,
-    full_dual,
-    judge,
-    relative_gap,
-    uniform_weights,
-)
+from localmkl.solvers.objective import closed_form_weights, full_dual, relative_gap, uniform_weights
 from localmkl.solvers.svm import InnerSVM
 
 SOLVERS = ("newton", "alternating")
@@ -42,6 +35,9 @@ FLATTENED = 0.3
 MAX_TRIALS = 12
 STUCK = 0.9
 """A step that leaves more of the gap than this share is followed by a linear one."""
+NEARLY_EVEN = 8.0
+"""Norm from which on the weights that suit the last block norms are as good as a second-order step's: they go
+as the norms to the power 1 / (p - 1), and the lp ball has corners too sharp for the model."""
 FIRST_DAMPING = 1e-2
 ROUNDING = 1e-13
 SHARPEST_TARGET = 1e-15
@@ -100,7 +96,7 @@ def solve_convex(
     weights = uniform_weights(problem.weights_shape, problem.p) if init is None else init.weights
     start = None if init is None else init.alpha
     svm = InnerSVM(problem.y, problem.C, problem.loss, start, backend=backend)
-    reader = _Reader(problem, backend, parallel)
+    reader = _Reader(problem, tol, backend, parallel)
     step = _NewtonStep(reader) if solver == "newton" else _ClosedFormStep(reader)
     history: dict[str, list] = {"primal": [], "dual": [], "gap": [], "svm_gap": []}
     accuracy = _Accuracy(0.9 * tol, 0.9 * tol) if problem.frozen else _Accuracy(SVM_SHARE * tol, FIRST_TARGET)
@@ -113,7 +109,7 @@ def solve_convex(
                 history[key].append(value)
             if callback is not None:
                 callback(iteration, svm.primal, look.dual, look.gap)
-            if look.certified(tol) or iteration == max_iter or _stalled(history["gap"]):
+            if look.certified(tol) or iteration == max_iter or step.stalled(history["gap"], tol, max_iter):
                 break
             weights, kernel = step.take(weights, kernel, svm, look, accuracy.target)
         solution = look.solution or reader.certified_look(svm, weights).solution
@@ -161,11 +157,6 @@ def _settle(svm, kernel, weights, reader, accuracy, tol):
         accuracy.target *= 0.1
 
 
-def _stalled(gaps):
-    """Whether the last steps brought no smaller gap: rounding, on a badly conditioned problem."""
-    return len(gaps) > PATIENCE and min(gaps[-PATIENCE:]) >= min(gaps[:-PATIENCE])
-
-
 @dataclass(frozen=True)
 class _Look:
     """What one read of the support vectors' part of the stack gives.
@@ -188,8 +179,8 @@ class _Look:
 class _Reader:
     """The two ways of reading the stack, with normalisation factors applied."""
 
-    def __init__(self, problem, backend, parallel):
-        self.problem = problem
+    def __init__(self, problem, tol, backend, parallel):
+        self.problem, self.tol = problem, tol
         self.backend = load(backend)
         self.options = {} if backend == "reference" else {"parallel": parallel}
 
@@ -207,7 +198,7 @@ class _Reader:
     def look(self, svm):
         """Read the support vectors' part once: block norms, and images on the free variables."""
         problem = self.problem
-        support = np.flatnonzero(svm.alpha)
+        support = np.union1d(np.flatnonzero(svm.alpha), svm.free)
         parts = problem.memberships[support] * svm.alpha[support, None]
         rows = support if problem.rows is None else problem.rows[support]
         products = self.backend.block_products(problem.grams, rows, parts, **self.options)
@@ -217,7 +208,7 @@ class _Reader:
     def certified_look(self, svm, weights):
         """Read everything: the certificate, and all that `look` gives."""
         products = audited_products(self.problem, svm.alpha, self.backend, **self.options)
-        solution = judge(self.problem, weights, svm.alpha.copy(), products)
+        solution = judge(self.problem, weights, svm.alpha.copy(), products, self.tol)
         return self._look(svm, products, np.arange(self.problem.n_samples), solution)
 
     def _look(self, svm, products, rows, solution):
@@ -230,7 +221,15 @@ class _Reader:
         return _Look(norms, images, dual, relative_gap(svm.primal, dual), solution)
 
 
-class _ClosedFormStep:
+class _Step:
+    """A way to move the weights."""
+
+    def stalled(self, gaps, tol, max_iter):
+        """Whether the last steps brought no smaller gap: rounding, on a badly conditioned problem."""
+        return len(gaps) > PATIENCE and min(gaps[-PATIENCE:]) >= min(gaps[:-PATIENCE])
+
+
+class _ClosedFormStep(_Step):
     """The paper's update of the weights for fixed w."""
 
     def __init__(self, reader):
@@ -244,7 +243,7 @@ class _ClosedFormStep:
         return weights, self.reader.combine(weights, kernel)
 
 
-class _NewtonStep:
+class _NewtonStep(_Step):
     """Minimise the quadratic model of J, then search the line to its minimiser."""
 
     def __init__(self, reader):
@@ -252,6 +251,15 @@ class _NewtonStep:
         self.old = np.empty((0, 0))
         self.damping = 0.0
         self.last_gap = np.inf
+
+    def stalled(self, gaps, tol, max_iter):
+        """Whether steps bring no smaller gap any more, or so little that all steps left will not do."""
+        if len(gaps) <= PATIENCE:
+            return False
+        if super().stalled(gaps, tol, max_iter) or min(gaps) == 0.0:
+            return True
+        pace = np.log(min(gaps[:-PATIENCE]) / min(gaps[-PATIENCE:])) / PATIENCE
+        return np.log(min(gaps) / tol) > pace * (max_iter - len(gaps))
 
     def take(self, weights, kernel, svm, look, target):
         """Return the next weights and their combined kernel; leave `svm` solved near there."""
@@ -271,9 +279,10 @@ class _NewtonStep:
             self.old = np.empty_like(kernel, dtype=problem.grams.dtype)
         np.copyto(self.old, kernel, casting="same_kind")
         kernel = self.reader.combine(goal, kernel)
-        # A decrease too small to be seen needs no search: the gap still shrinks with the step.
-        visible = slope < -ROUNDING * svm.primal
-        length = self._search(kernel, svm, slope, target) if visible else 1.0
+        # A decrease too small to be seen needs no search: the gap still shrinks with the step. Nor do weights
+        # that hardly depend on the norms.
+        search = slope < -ROUNDING * svm.primal and problem.p < NEARLY_EVEN
+        length = self._search(kernel, svm, slope, target) if search else 1.0
         exact = self.old.dtype == kernel.dtype
         if self.old.nbytes > LARGE:  # memory counts more than the time to get it again
             self.old = np.empty((0, 0))
@@ -287,7 +296,7 @@ class _NewtonStep:
     def _goal(self, weights, kernel, svm, look, p):
         """Return the minimiser of the model over the lp balls."""
         n_free = look.images.shape[2]
-        if n_free < 2:
+        if n_free < 2 or p >= NEARLY_EVEN:
             return minimise_linear_model(look.norms, weights, p)
         _, factor = svm.free_factor(kernel)
         halves = factor.half_solve(np.column_stack([look.images.reshape(-1, n_free).T, np.ones(n_free)]))
@@ -297,6 +306,8 @@ class _NewtonStep:
         curvature = images.T @ images
         curvature.flat[:: len(curvature) + 1] *= 1.0 + self.damping
         alive = look.norms.max(axis=1) > 0.0
+        if not alive.any():
+            return weights
         keep = np.repeat(alive, weights.shape[1])
         goal = weights.copy()
         goal[alive] = minimise_model(

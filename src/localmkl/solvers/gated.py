@@ -17,7 +17,8 @@ import numpy as np
 from scipy.special import expit, softmax
 
 from localmkl.backends import load, one_blas_thread, reference
-from localmkl.solvers.objective import primal_value, relative_gap
+from localmkl.solvers.certify import Terms, bracket, gamma, reaches
+from localmkl.solvers.objective import relative_gap
 from localmkl.solvers.svm import InnerSVM
 
 START_SPREAD = 0.1
@@ -229,12 +230,20 @@ def certify_gated(problem, gating, alpha):
     One pass over the stack in plain NumPy; the intercept is the best one for these scores.
     """
     products = _gated_products(reference.block_products, problem, gating, alpha)
-    scores = np.sum(gating * products, axis=1)
-    regulariser = 0.5 * float(alpha @ scores)
-    intercept = problem.loss.best_intercept(scores, problem.y, problem.C)
-    primal = primal_value(problem, regulariser, scores + intercept)
-    dual = problem.loss.dual_value(alpha, problem.y) - regulariser
-    return intercept, primal, dual, relative_gap(primal, dual)
+    reach = reaches(problem).T
+    sizes = np.sum(reach * np.abs(gating * alpha[:, None]), axis=0)
+    share = gamma(sum(products.shape), np.float64)
+    quadratic = 0.5 * np.sum(gating * alpha[:, None] * products), 1.5 * share * np.sum(sizes**2)
+    terms = Terms(
+        scores=np.sum(gating * products, axis=1),
+        scores_error=2.0 * share * np.sum(gating * reach * sizes, axis=1),
+        regulariser=quadratic[0],
+        regulariser_error=quadratic[1],
+        penalty=quadratic[0],
+        penalty_error=quadratic[1],
+        span=np.sum((gating * reach) ** 2, axis=1).max(),
+    )
+    return bracket(problem, alpha, terms)[:4]
 
 
 def _gated_products(block_products, problem, gating, alpha, samples=None, **options):

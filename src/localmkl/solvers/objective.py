@@ -1,22 +1,18 @@
-"""The problem, its losses, and the certificate of every answer.
+"""The problem and its losses; `certify` judges answers.
 
     P(beta, alpha) = 1/2 sum_jm beta_jm q_jm + sum_i C_i loss(f_i, y_i)
     f              = sum_j c_j sum_m beta_jm K_m u_j + b
     D(alpha)       = sum_i (y_i alpha_i - epsilon |alpha_i|) - 1/2 sum_j ||q_j||_{p/(p-1)}
-    q_jm = u_j' K_m u_j,   u_j = c_j * alpha,   gap = (P - D) / P
+    q_jm = u_j' K_m u_j,   u_j = c_j * alpha
 
 `Loss` is the seam for other losses: value, breakpoints of the intercept's problem, box and epsilon.
 """
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
-
-from localmkl.backends import reference
-
-AUDITED_ROWS = 16
-AUDIT_TOLERANCE = 1e-6
 
 
 class Loss(ABC):
@@ -44,7 +40,7 @@ class Loss(ABC):
 
     def dual_value(self, alpha, y):
         """Return ``- sum_i C_i loss*(-alpha_i / C_i, y_i)`` for alpha in the box."""
-        return float(y @ alpha - self.epsilon * np.abs(alpha).sum())
+        return (y @ alpha - self.epsilon * np.abs(alpha).sum()).item()
 
     def best_intercept(self, scores, y, C):
         """Return the b that minimises ``sum_i C_i loss(scores_i + b, y_i)``, exactly.
@@ -173,6 +169,12 @@ class Problem:
         """Whether the weights are one whatever the data: p = inf, or a single kernel."""
         return np.isinf(self.p) or self.grams.shape[0] == 1
 
+    @cached_property
+    def diagonals(self):
+        """``k_m(x_i, x_i)`` of the normalised kernels, (M, n)."""
+        whole = np.einsum("mii->mi", self.grams)
+        return self.factors[:, None] * (whole if self.rows is None else whole[:, self.rows])
+
     def box(self):
         """Return the bounds of the dual variables."""
         return self.loss.box(self.y, self.C)
@@ -182,118 +184,6 @@ class Problem:
         return self.memberships * alpha[:, None]
 
 
-@dataclass(frozen=True)
-class Solution:
-    """An answer with its certificate.
-
-    `gap` is always the relative duality gap of exactly this `weights` and `alpha`, computed by
-    `certify` from the Gram matrices, not by the solver that found them.
-
-    Parameters
-    ----------
-    weights : ndarray of shape (l, M)
-        Kernel weights beta.
-    alpha : ndarray of shape (n,)
-        Signed dual variables.
-    intercept : float
-        The best b for these scores.
-    primal, dual : float
-        Bounds of the optimum from above and below.
-    gap : float
-        ``(primal - dual) / primal``.
-    squared_norm : float
-        ``sum_jm ||w_jm||^2 / beta_jm = sum_jm beta_jm q_jm``.
-    n_iter : int
-        Updates of the weights.
-    converged : bool
-        Whether the gap asked for was reached.
-    history : dict of ndarray
-        Values of every step.
-    """
-
-    weights: np.ndarray
-    alpha: np.ndarray
-    intercept: float
-    primal: float
-    dual: float
-    gap: float
-    squared_norm: float
-    n_iter: int = 0
-    converged: bool = True
-    history: dict = field(default_factory=dict)
-
-
-def certify(problem, weights, alpha):
-    """Return the `Solution` of any weights and any feasible alpha, judged from scratch.
-
-    One pass over the stack in plain NumPy; the intercept is the best one for these scores.
-
-    Parameters
-    ----------
-    problem : Problem
-    weights : ndarray of shape (l, M)
-        Kernel weights in the lp balls.
-    alpha : ndarray of shape (n,)
-        Dual variables in the loss's box that sum to zero.
-
-    Returns
-    -------
-    Solution
-
-    Examples
-    --------
-    >>> x, y = np.array([-1.0, 1.0]), np.array([-1.0, 1.0])
-    >>> problem = Problem(np.outer(x, x)[None], np.ones(1), np.ones((2, 1)), y, np.ones(2), Hinge(), p=1)
-    >>> certify(problem, np.ones((1, 1)), np.array([-0.5, 0.5])).gap
-    0.0
-    """
-    return judge(problem, weights, alpha, products_of(problem, alpha))
-
-
-def products_of(problem, alpha):
-    """Return ``K_m u_j`` for every cluster, kernel and training row, (l, M, n), in plain NumPy."""
-    products = reference.block_products(problem.grams, problem.rows, problem.cluster_parts(alpha))
-    products *= problem.factors[:, None]
-    return products
-
-
-def audited_products(problem, alpha, backend, **options):
-    """Return what `products_of` returns, from a backend that is faster and not trusted.
-
-    Some rows, picked at random, are computed again in plain NumPy; if they disagree, so are all.
-    """
-    parts = problem.cluster_parts(alpha)
-    products = backend.block_products(problem.grams, problem.rows, parts, **options)
-    products *= problem.factors[:, None]
-    rng = np.random.default_rng()
-    picked = rng.choice(problem.n_samples, size=min(AUDITED_ROWS, problem.n_samples), replace=False)
-    rows = picked if problem.rows is None else problem.rows[picked]
-    again = reference.products_of_rows(problem.grams, rows, problem.rows, parts)
-    again *= problem.factors[:, None]
-    size = np.abs(products).max(axis=2, keepdims=True) + np.abs(again).max(axis=2, keepdims=True)
-    if np.all(np.abs(products[:, :, picked] - again) <= AUDIT_TOLERANCE * size):
-        return products
-    return products_of(problem, alpha)
-
-
-def judge(problem, weights, alpha, products):
-    """Return the `Solution` of any weights and any feasible alpha, given its products."""
-    parts = problem.cluster_parts(alpha)
-    norms = np.maximum(np.einsum("jmi,ij->jm", products, parts), 0.0)
-    scores = np.einsum("ij,jm,jmi->i", problem.memberships, weights, products, optimize=True)
-    intercept = problem.loss.best_intercept(scores, problem.y, problem.C)
-    squared_norm = float(np.sum(weights * norms))
-    primal = primal_value(problem, 0.5 * squared_norm, scores + intercept)
-    dual = full_dual(problem, alpha, norms)
-    gap = relative_gap(primal, dual)
-    return Solution(weights, alpha, intercept, primal, dual, gap, squared_norm)
-
-
-def primal_value(problem, regulariser, scores):
-    """Return ``regulariser + sum_i C_i loss(scores_i, y_i)``."""
-    return regulariser + float(problem.C @ problem.loss.value(scores, problem.y))
-
-
 def full_dual(problem, alpha, norms):
     """Return D(alpha), given the block norms q of alpha."""
     penalty = sum(dual_norm(norms_j, problem.p) for norms_j in norms)
@@ -301,7 +191,7 @@ def full_dual(problem, alpha, norms):
 
 
 def relative_gap(primal, dual):
-    """Return (P - D) / P; zero when both vanish, infinity when one is not a number."""
+    """Return (P - D) / P as a solver sees it, to steer by; the certificate's own is `certify.judge`'s."""
     if not np.isfinite(primal - dual):
         return np.inf
     return max(primal - dual, 0.0) / primal if primal > 0.0 else 0.0
@@ -319,11 +209,12 @@ def dual_norm(q, p):
     >>> dual_norm(np.array([3.0, 4.0]), np.inf)
     7.0
     """
-    largest = float(q.max())
+    largest = q.max()
     if p == 1 or largest == 0.0:
-        return largest
-    exponent = 1.0 if np.isinf(p) else p / (p - 1.0)
-    return largest * float(np.sum((q / largest) ** exponent) ** (1.0 / exponent))
+        return largest.item()
+    p = q.dtype.type(p)  # the exponent's rounding is part of the norm's
+    exponent = q.dtype.type(1.0) if np.isinf(p) else p / (p - 1.0)
+    return (largest * np.sum((q / largest) ** exponent) ** (1.0 / exponent)).item()
 
 
 def uniform_weights(shape, p):

@@ -11,15 +11,9 @@ from dataclasses import replace
 import numpy as np
 
 from localmkl.backends import load, one_blas_thread
+from localmkl.solvers.certify import Solution, audited_products, judge
 from localmkl.solvers.convex import _NewtonStep, _Reader, solve_convex
-from localmkl.solvers.objective import (
-    Solution,
-    audited_products,
-    closed_form_weights,
-    judge,
-    relative_gap,
-    uniform_weights,
-)
+from localmkl.solvers.objective import closed_form_weights, relative_gap, uniform_weights
 from localmkl.solvers.svm import InnerSVM
 
 LEAST_WEIGHT = 1e-4
@@ -89,7 +83,7 @@ def solve_together(problems, starts, *, solver="newton", tol=1e-3, max_iter=500,
         for first in range(0, len(problems), step):
             chosen = slice(first, first + step)
             attempts = [
-                _Attempt(problem, start, solver, parallel)
+                _Attempt(problem, start, solver, tol, parallel)
                 for problem, start in zip(problems[chosen], starts[chosen], strict=True)
             ]
             _take_rounds(attempts, min(ROUNDS, max_iter), tol, parallel)
@@ -130,10 +124,10 @@ def _read_together(attempts, tol, parallel):
 class _Attempt:
     """One problem on its way: weights, SVM, and what was seen there."""
 
-    def __init__(self, problem, start, solver, parallel):
+    def __init__(self, problem, start, solver, tol, parallel):
         self.problem, self.weights, self.solver = problem, start.weights, solver
         self.svm = InnerSVM(problem.y, problem.C, problem.loss, start.alpha)
-        self.reader = _Reader(problem, "compiled", parallel)
+        self.reader = _Reader(problem, tol, "compiled", parallel)
         self.newton = _NewtonStep(self.reader)
         self.kernel: np.ndarray | None = None
         self.risen = False
@@ -145,7 +139,7 @@ class _Attempt:
         if self.risen:
             self.kernel = None  # it belongs to weights that are given up
             return
-        self.solution = judge(self.problem, self.weights, self.svm.alpha.copy(), products)
+        self.solution = judge(self.problem, self.weights, self.svm.alpha.copy(), products, self.reader.tol)
         every = np.arange(self.problem.n_samples)
         self.look = self.reader._look(self.svm, products, every, self.solution)
         values = self.svm.primal, self.look.dual, self.look.gap, relative_gap(self.svm.primal, self.svm.dual)

@@ -7,6 +7,7 @@ solved directly. The gradient K alpha - y that both maintain also gives the scor
 primal value, so the duality gap of this inner problem costs no further look at K.
 """
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -24,6 +25,8 @@ NOISE = 1e-16
 STEPS_PER_SAMPLE = 20
 """Steps of sequential minimal optimisation between two direct solves, per sample."""
 MAX_ROUNDS = 200
+PATIENCE = 20
+"""Rounds in which the gap must lose a tenth; at a slower pace the most rounds would not do."""
 DIRECT_STEPS = 20
 """Steps of one direct solve, each but the last ended by a variable at a bound."""
 DIRECT_PRICE = 50.0
@@ -34,6 +37,8 @@ FEW = 0.25
 """Share of free variables below which their rows of the kernel are copied to multiply them alone."""
 BISECTIONS = 40
 JITTER = 1e-13
+BALANCINGS = 3
+"""Corrections of the sum of the dual variables: the second mends the rounding of the first."""
 
 
 class InnerSVM:
@@ -76,6 +81,11 @@ class InnerSVM:
         Start with a crude tolerance and tighten it only while the gap asks for it. End early where
         rounding allows no further progress.
         """
+        self._improve(K, target)
+        balance(self.alpha, self.lower, self.upper)
+        return self
+
+    def _improve(self, K, target):
         self._factor = None  # it belonged to another kernel matrix
         solve_svm = load(self.backend).solve_svm
         steps = STEPS_PER_SAMPLE * len(self.y)
@@ -83,8 +93,8 @@ class InnerSVM:
         gradient = K @ self.alpha - self.y if self.alpha.any() else -self.y
         self._evaluate(gradient)
         if self.gap <= target * self.primal:
-            return self
-        best, best_alpha, stalled, taken = self.gap, self.alpha.copy(), 0, 0
+            return
+        best, best_alpha, mark, stalled, taken = self.gap, self.alpha.copy(), self.gap, 0, 0
         for _ in range(MAX_ROUNDS):
             count, violation = solve_svm(
                 K,
@@ -102,12 +112,12 @@ class InnerSVM:
             if self.gap > target * self.primal and self._direct_pays(taken):
                 self._try_direct_solve(K, gradient)
             if self.gap <= target * self.primal:
-                return self
-            stalled = 0 if self.gap < 0.9 * best else stalled + 1
+                return
+            stalled, mark = (0, self.gap) if self.gap < 0.9 * mark else (stalled + 1, mark)
             if self.gap < best:
                 best, best_alpha = self.gap, self.alpha.copy()
             noise = NOISE * largest * float(np.abs(self.alpha).sum())
-            if stalled > 2 and self.tolerance <= noise:
+            if stalled > (2 if self.tolerance <= noise else PATIENCE):
                 break
             if violation <= self.tolerance or stalled:
                 # The gap falls about as the tolerance does: ask for what is missing, not for much more.
@@ -117,7 +127,6 @@ class InnerSVM:
                 gradient = K @ self.alpha - self.y
         self.alpha = best_alpha
         self._evaluate(K @ self.alpha - self.y)
-        return self
 
     def _evaluate(self, gradient):
         self.scores = gradient + self.y
@@ -252,6 +261,23 @@ def factorise(make):
             return Factor(upper)
         jitter *= 100.0
     raise FloatingPointError("A kernel matrix is not finite or far from positive semidefinite.")
+
+
+def balance(alpha, lower, upper):
+    """Take from one variable what many small steps have left of the sum, in place.
+
+    A free variable that keeps its sign is the first choice, a small one the best: its rounding is what stays.
+    """
+    for _ in range(BALANCINGS):
+        surplus = math.fsum(alpha)
+        if surplus == 0.0:
+            return
+        fits = (alpha - lower if surplus > 0.0 else upper - alpha) >= abs(surplus)
+        free = fits & (alpha > lower) & (alpha < upper) & (np.abs(alpha) > abs(surplus))
+        chosen = np.flatnonzero(free if free.any() else fits)
+        if len(chosen) == 0:
+            return
+        alpha[chosen[np.argmin(np.abs(alpha[chosen]))]] -= surplus
 
 
 def feasible_start(alpha, lower, upper):

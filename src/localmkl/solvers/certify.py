@@ -1,0 +1,276 @@
+"""The certificate of an answer: feasibility, then the duality gap, with what rounding may have done to it.
+
+    P(beta, alpha) = 1/2 sum_jm beta_jm q_jm + sum_i C_i loss(f_i, y_i)
+    D(alpha)       = sum_i (y_i alpha_i - epsilon |alpha_i|) - 1/2 sum_j ||q_j||_{p/(p-1)}
+    gap            = (P - D) / P,  with P rounded up and D rounded down
+
+Rounding errors are bounded, not estimated. A sum of k products has the error gamma_k = k u / (1 - k u) times
+the sum of their sizes (u: half the distance from one to the next number), and
+|k_m(x, y)|^2 <= k_m(x, x) k_m(y, y) bounds the sizes without another look at the Grams:
+
+    |error of (K_m u_j)_i| <= gamma r_mi S_jm,   r_mi = sqrt(k_m(x_i, x_i)),   S_jm = sum_i r_mi |u_ij|
+    |error of q_jm|        <= 2 gamma S_jm^2
+
+Where that alone may hold a gap above the one asked for, everything is computed again in the machine's
+extended precision. Dual variables whose sum is not quite zero count as much less as the largest possible
+intercept could gain from it.
+"""
+
+import math
+import warnings
+import zlib
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from localmkl.backends import reference
+from localmkl.solvers.objective import dual_norm
+
+AUDITED_ROWS = 16
+"""Rows of every certificate that are computed twice: a wrong row among n is found with probability 16 / n."""
+SPARE = 8
+"""Operations beside the sums, of each entry: products with factors, memberships and weights."""
+SLACK = 1e-9
+"""Relative violation of a norm or a sum beyond which an answer is not rounded but infeasible."""
+INDEFINITE = 1e-6
+"""Share of its largest diagonal entry by which a Gram may be indefinite, as the checks of Grams allow."""
+
+
+@dataclass(frozen=True)
+class Solution:
+    """An answer with its certificate.
+
+    `gap` is always the relative duality gap of exactly this `weights`, `alpha` and `intercept`, computed by
+    `certify` from the Gram matrices, not by the solver that found them.
+
+    Parameters
+    ----------
+    weights : ndarray of shape (l, M)
+        Kernel weights beta.
+    alpha : ndarray of shape (n,)
+        Signed dual variables.
+    intercept : float
+        The best b for these scores.
+    primal, dual : float
+        Bounds of the optimum from above and below.
+    gap : float
+        ``(primal - dual) / primal``, rounding errors counted against it; infinite if not feasible.
+    squared_norm : float
+        ``sum_jm ||w_jm||^2 / beta_jm = sum_jm beta_jm q_jm``.
+    rounding : float
+        The part of `gap` that bounds rounding errors.
+    n_iter : int
+        Updates of the weights.
+    converged : bool
+        Whether the gap asked for was reached.
+    history : dict of ndarray
+        Values of every step.
+    """
+
+    weights: np.ndarray
+    alpha: np.ndarray
+    intercept: float
+    primal: float
+    dual: float
+    gap: float
+    squared_norm: float
+    rounding: float = 0.0
+    n_iter: int = 0
+    converged: bool = True
+    history: dict = field(default_factory=dict)
+
+
+def certify(problem, weights, alpha, *, tol=np.inf):
+    """Return the `Solution` of any weights and any alpha, judged from scratch in plain NumPy.
+
+    One pass over the stack, and another in extended precision where that decides about `tol`. The intercept
+    is the best one for these scores.
+
+    Parameters
+    ----------
+    problem : Problem
+    weights : ndarray of shape (l, M)
+        Kernel weights; outside the lp balls, or negative, they have an infinite gap.
+    alpha : ndarray of shape (n,)
+        Dual variables; outside the loss's box, or with a sum that is not zero, they have an infinite gap.
+    tol : float
+        The relative gap that is asked for.
+
+    Returns
+    -------
+    Solution
+
+    Examples
+    --------
+    >>> from localmkl.solvers.objective import Hinge, Problem
+    >>> x, y = np.array([-1.0, 1.0]), np.array([-1.0, 1.0])
+    >>> problem = Problem(np.outer(x, x)[None], np.ones(1), np.ones((2, 1)), y, np.ones(2), Hinge(), p=1)
+    >>> solution = certify(problem, np.ones((1, 1)), np.array([-0.5, 0.5]))
+    >>> solution.gap < 1e-13, solution.gap == solution.rounding
+    (True, True)
+    """
+    return judge(problem, weights, alpha, products_of(problem, alpha), tol)
+
+
+def judge(problem, weights, alpha, products, tol=np.inf):
+    """Return the `Solution` of any weights and any alpha, given its products; as `certify` does."""
+    solution = _judge(problem, weights, alpha, products)
+    undecided = solution.gap > tol >= solution.gap - 2.0 * solution.rounding
+    if undecided and np.finfo(np.longdouble).eps < np.finfo(np.float64).eps:
+        return _judge(problem, weights, alpha, products_of(problem, alpha, np.longdouble))
+    return solution
+
+
+def products_of(problem, alpha, dtype=np.float64):
+    """Return ``K_m u_j`` for every cluster, kernel and training row, (l, M, n), in plain NumPy."""
+    parts = problem.cluster_parts(alpha.astype(dtype))
+    products = reference.block_products(problem.grams, problem.rows, parts)
+    products *= problem.factors[:, None]
+    return products
+
+
+def audited_products(problem, alpha, backend, **options):
+    """Return what `products_of` returns, from a backend that is faster and not trusted.
+
+    Some rows are computed again in plain NumPy; if they differ by more than rounding, all are, and it is
+    said. Which rows depends on alpha: another certificate looks at others, the same one at the same.
+    """
+    parts = problem.cluster_parts(alpha)
+    products = backend.block_products(problem.grams, problem.rows, parts, **options)
+    products *= problem.factors[:, None]
+    rng = np.random.default_rng(zlib.crc32(alpha.tobytes()))
+    picked = rng.choice(problem.n_samples, size=min(AUDITED_ROWS, problem.n_samples), replace=False)
+    rows = picked if problem.rows is None else problem.rows[picked]
+    again = reference.products_of_rows(problem.grams, rows, problem.rows, parts)
+    again *= problem.factors[:, None]
+    reach = reaches(problem)
+    allowed = 2.0 * gamma(problem.n_samples, np.float64) * _sizes(reach, parts)[:, :, None] * reach[:, picked]
+    if np.all(np.abs(products[:, :, picked] - again) <= allowed):
+        return products
+    warnings.warn(
+        f"The compiled products of {problem.n_samples} rows disagree with NumPy's, which are used instead; "
+        "the answer is right, but please report it.",
+        RuntimeWarning,
+        stacklevel=2,
+    )
+    return products_of(problem, alpha)
+
+
+def reaches(problem):
+    """Return bounds r of the kernels' entries, ``|k_m(x_i, x_k)| <= r_mi r_mk``, (M, n)."""
+    diagonals = np.maximum(problem.diagonals, 0.0)
+    return np.sqrt(diagonals + INDEFINITE * diagonals.max(axis=1, keepdims=True))
+
+
+@np.errstate(over="ignore", invalid="ignore")  # what is not finite is not certified
+def _judge(problem, weights, alpha, products):
+    """Return the `Solution` in the precision of the products."""
+    dtype = products.dtype.type
+    parts = problem.cluster_parts(alpha.astype(dtype))
+    reach = reaches(problem)
+    sizes = _sizes(reach, parts)
+    share = gamma(problem.n_samples, dtype) + gamma(weights.size, dtype)
+    norms = np.maximum(np.einsum("jmi,ij->jm", products, parts), 0.0)
+    scores = np.einsum("ij,jm,jmi->i", problem.memberships, weights, products, optimize=True)
+    scores_error = 2.0 * share * np.einsum("ij,ji->i", problem.memberships, (weights * sizes) @ reach)
+    norms_error = 3.0 * share * sizes**2
+    radius = max(1.0, _largest_norm(weights, problem.p))
+    regulariser = 0.5 * radius * np.sum(weights * norms)
+    regulariser_error = 0.5 * radius * np.sum(weights * norms_error) + share * regulariser
+    penalty, penalty_error = 0.0, 0.0
+    for own, error in zip(norms, norms_error, strict=True):
+        upper = dual_norm(own + error, problem.p)
+        penalty += 0.5 * dual_norm(own, problem.p)
+        penalty_error += 0.5 * (upper - dual_norm(own, problem.p)) + 4.0 * share * upper
+    span = float(np.max(np.sum(problem.memberships**2, axis=1) * np.sum(reach**2, axis=0)))
+    terms = Terms(scores, scores_error, regulariser, regulariser_error, penalty, penalty_error, span)
+    intercept, primal, dual, gap, rounding = bracket(problem, alpha, terms)
+    if not feasible(problem, weights, alpha):
+        gap, rounding = np.inf, 0.0
+    return Solution(weights, alpha, intercept, primal, dual, gap, float(np.sum(weights * norms)), rounding)
+
+
+@dataclass(frozen=True)
+class Terms:
+    """What `bracket` needs of a kernel machine: values, and bounds of their rounding errors.
+
+    scores, scores_error: f without the intercept, (n,). regulariser, penalty: the quadratic parts of primal
+    and dual. span: bounds ``|f_i - b|^2 / (2 P)`` of every answer whose primal is P.
+    """
+
+    scores: np.ndarray
+    scores_error: np.ndarray
+    regulariser: float
+    regulariser_error: float
+    penalty: float
+    penalty_error: float
+    span: float
+
+
+def bracket(problem, alpha, terms):
+    """Return intercept, primal, dual, relative gap and the part of it that is rounding."""
+    dtype = terms.scores.dtype.type
+    unit, share = np.finfo(dtype).eps, gamma(len(alpha), dtype)
+    loss, y, C = problem.loss, problem.y.astype(dtype), problem.C
+    intercept = loss.best_intercept(terms.scores.astype(np.float64), problem.y, C)
+    outputs = terms.scores + intercept
+    lost = np.abs((outputs - terms.scores) - intercept) + np.abs((outputs - intercept) - terms.scores)
+    error = terms.scores_error + lost + unit * np.abs(y - outputs)
+    losses = loss.value(outputs, y)
+    # The loss is convex: between two outputs it is at most what it is at one of them.
+    worst = np.maximum(
+        loss.value(np.where(error > 0.0, np.nextafter(outputs + error, np.inf), outputs), y),
+        loss.value(np.where(error > 0.0, np.nextafter(outputs - error, -np.inf), outputs), y),
+    )
+    primal = terms.regulariser + C @ losses
+    above = terms.regulariser_error + C @ (worst - losses) + 4.0 * share * (C @ worst)
+    below = terms.regulariser_error + C @ np.minimum(losses, error) + 4.0 * share * (C @ losses)
+    extent = float(np.abs(loss.breakpoints(np.zeros(len(y)), problem.y, C)[0]).max(initial=0.0))
+    extent += math.sqrt(2.0 * max(float(primal + above), 0.0) * float(terms.span))
+    dual = loss.dual_value(alpha.astype(dtype), y) - terms.penalty
+    deep = terms.penalty_error + abs(math.fsum(alpha)) * extent
+    deep += share * (np.abs(alpha) @ np.abs(y) + loss.epsilon * np.abs(alpha).sum())
+    gap, rounding = _relative(primal, dual, above, below, deep + unit * np.abs(dual))
+    return intercept, float(primal), float(dual), gap, rounding
+
+
+def _relative(primal, dual, above, below, deep):
+    """Return (P - D) / P at the worst that rounding allows, and the part of it that is rounding."""
+    highest, lowest = primal + above, dual - deep
+    if not np.isfinite(highest - lowest) or primal - dual < -(above + deep):
+        return np.inf, 0.0  # not a number, or a dual above its primal: no answer of a convex problem
+    if highest == 0.0 and lowest == 0.0:
+        return 0.0, 0.0
+    scale = highest if lowest >= 0.0 else primal - below
+    if not scale > 0.0:
+        return np.inf, 0.0
+    gap = float((highest - lowest) / scale)
+    return gap, float(min((above + deep) / scale, gap))
+
+
+def feasible(problem, weights, alpha):
+    """Whether dual variables lie in their box and sum to zero, and weights in their lp balls."""
+    lower, upper = problem.box()
+    in_box = np.all((alpha >= lower) & (alpha <= upper))
+    balanced = abs(math.fsum(alpha)) <= SLACK * np.abs(alpha).sum()
+    in_balls = np.all(weights >= 0.0) and _largest_norm(weights, problem.p) <= 1.0 + SLACK
+    return bool(in_box and balanced and in_balls)
+
+
+def _largest_norm(weights, p):
+    """Return ``max_j ||beta_j||_p``."""
+    largest = weights.max(axis=1)
+    if np.isinf(p) or not np.all(largest > 0.0):
+        return float(largest.max())
+    return float(np.max(largest * np.sum((weights / largest[:, None]) ** p, axis=1) ** (1.0 / p)))
+
+
+def _sizes(reach, parts):
+    """Return ``S_jm = sum_i r_mi |u_ij|``, (l, M)."""
+    return np.abs(parts).astype(np.float64).T @ reach.T
+
+
+def gamma(n_terms, dtype):
+    """Return the relative error of a sum of products, in a precision."""
+    share = (n_terms + SPARE) * np.finfo(dtype).eps / 2.0
+    return share / (1.0 - share)
