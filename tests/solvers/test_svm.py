@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 from sklearn.metrics.pairwise import rbf_kernel
 
+from localmkl.solvers.factor import factorise
 from localmkl.solvers.objective import EpsilonInsensitive, Hinge
-from localmkl.solvers.svm import InnerSVM, factorise, feasible_start
+from localmkl.solvers.svm import InnerSVM, feasible_start
 
 LOSSES = [Hinge(), EpsilonInsensitive(0.1), EpsilonInsensitive(0.0)]
 

@@ -230,11 +230,11 @@ def bracket(problem, alpha, terms):
     dual = loss.dual_value(alpha.astype(dtype), y) - terms.penalty
     deep = terms.penalty_error + abs(math.fsum(alpha)) * extent
     deep += share * (np.abs(alpha) @ np.abs(y) + loss.epsilon * np.abs(alpha).sum())
-    gap, rounding = _relative(primal, dual, above, below, deep + unit * np.abs(dual))
+    gap, rounding = relative(primal, dual, above, below, deep + unit * np.abs(dual))
     return intercept, float(primal), float(dual), gap, rounding
 
 
-def _relative(primal, dual, above, below, deep):
+def relative(primal, dual, above, below, deep):
     """Return (P - D) / P at the worst that rounding allows, and the part of it that is rounding."""
     highest, lowest = primal + above, dual - deep
     if not np.isfinite(highest - lowest) or primal - dual < -(above + deep):

@@ -7,7 +7,7 @@ l * M unknowns; a primal-dual interior-point method, milliseconds for every p in
 
 import numpy as np
 
-from localmkl.solvers.svm import factorise
+from localmkl.solvers.factor import factorise
 
 PRECISION = 1e-11
 ROUNDING = 1e-14

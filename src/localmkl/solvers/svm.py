@@ -8,12 +8,12 @@ primal value, so the duality gap of this inner problem costs no further look at 
 """
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg.lapack import dpotrf, dpotrs, dtrtrs
 
 from localmkl.backends import load
+from localmkl.solvers.factor import factorise
+from localmkl.solvers.interior import solve_interior
 
 START_TOLERANCE = 1e-1
 SHARPEN = 0.1, 0.6
@@ -25,8 +25,14 @@ NOISE = 1e-16
 STEPS_PER_SAMPLE = 20
 """Steps of sequential minimal optimisation between two direct solves, per sample."""
 MAX_ROUNDS = 200
-PATIENCE = 20
-"""Rounds in which the gap must lose a tenth; at a slower pace the most rounds would not do."""
+PATIENCE = 2
+"""Rounds that may pass without the gap losing a tenth: then small steps crawl."""
+MORE_PATIENCE = 20
+"""The same, after an interior-point method has been tried and was not enough; less at each further time."""
+LARGEST_INTERIOR = 5000
+"""Samples up to which an interior-point method may help: each of its steps factorises a whole matrix."""
+MOST_FAILURES = 2
+"""Times that it may be of no use before it is left alone: such kernels are beyond double precision."""
 DIRECT_STEPS = 20
 """Steps of one direct solve, each but the last ended by a variable at a bound."""
 DIRECT_PRICE = 50.0
@@ -36,7 +42,8 @@ CHEAP_FACTOR = 256
 FEW = 0.25
 """Share of free variables below which their rows of the kernel are copied to multiply them alone."""
 BISECTIONS = 40
-JITTER = 1e-13
+SLACK = 1e-12
+"""Share of their sizes that dual variables may sum to."""
 BALANCINGS = 3
 """Corrections of the sum of the dual variables: the second mends the rounding of the first."""
 
@@ -61,6 +68,7 @@ class InnerSVM:
         self.primal = self.dual = self.intercept = 0.0
         self.tolerance = START_TOLERANCE
         self._factor = None
+        self._failures = 0
 
     @property
     def gap(self):
@@ -94,7 +102,8 @@ class InnerSVM:
         self._evaluate(gradient)
         if self.gap <= target * self.primal:
             return
-        best, best_alpha, mark, stalled, taken = self.gap, self.alpha.copy(), self.gap, 0, 0
+        best, best_alpha, mark = self.gap, self.alpha.copy(), self.gap
+        stalled, patience, taken, tried = 0, PATIENCE, 0, False
         for _ in range(MAX_ROUNDS):
             count, violation = solve_svm(
                 K,
@@ -117,8 +126,15 @@ class InnerSVM:
             if self.gap < best:
                 best, best_alpha = self.gap, self.alpha.copy()
             noise = NOISE * largest * float(np.abs(self.alpha).sum())
-            if stalled > (2 if self.tolerance <= noise else PATIENCE):
-                break
+            if stalled > patience:
+                if tried or self._failures > MOST_FAILURES or len(self.y) > LARGEST_INTERIOR:
+                    break
+                gradient, tried, stalled = self._try_interior(K), True, 0
+                if self.gap <= target * self.primal:
+                    return
+                self._failures += 1
+                patience = MORE_PATIENCE // self._failures
+                continue
             if violation <= self.tolerance or stalled:
                 # The gap falls about as the tolerance does: ask for what is missing, not for much more.
                 missing = np.clip(target * self.primal / max(self.gap, noise), *SHARPEN)
@@ -149,6 +165,29 @@ class InnerSVM:
             self.alpha = alpha
             gradient[:] = K @ alpha - self.y
             self._evaluate(gradient)
+
+    def _try_interior(self, K):
+        """Go on from the best that an interior-point method finds; return its gradient."""
+        alpha = self.alpha
+
+        def judge(candidate):
+            balance(candidate, self.lower, self.upper)
+            self.alpha = candidate
+            self._evaluate(K @ candidate - self.y)
+            unbalanced = abs(math.fsum(candidate)) > SLACK * np.abs(candidate).sum()
+            return np.inf if unbalanced else self.gap
+
+        inside, snapped = solve_interior(K, self.y, self.loss.epsilon, self.lower, self.upper, judge)
+        best, gradient = np.inf, None
+        for candidate in (alpha, inside, snapped):
+            if judge(candidate) < np.inf:
+                own = K @ self.alpha - self.y
+                self._try_direct_solve(K, own)
+                if self.gap < best:
+                    best, gradient, alpha = self.gap, own, self.alpha
+        self.alpha = alpha
+        self._evaluate(gradient)
+        return gradient
 
     def free_factor(self, K):
         """Return the free variables and the factor of K on them; the last one is kept for the next call."""
@@ -225,42 +264,6 @@ class InnerSVM:
         if room[blocking] >= 1.0:
             return 1.0, None, 0.0
         return room[blocking], blocking, walls[blocking]
-
-
-@dataclass(frozen=True)
-class Factor:
-    """A Cholesky factor U of a positive semidefinite matrix A = U'U, jitter added where needed."""
-
-    upper: np.ndarray
-
-    def solve(self, right):
-        """Return A^-1 right."""
-        return dpotrs(self.upper, right, lower=False)[0]
-
-    def half_solve(self, right):
-        """Return U'^-1 right: its columns have the inner products right' A^-1 right."""
-        return dtrtrs(self.upper, right, lower=False, trans=1)[0]
-
-    def other_half_solve(self, right):
-        """Return U^-1 right."""
-        return dtrtrs(self.upper, right, lower=False)[0]
-
-
-def factorise(make):
-    """Return the `Factor` of the positive semidefinite matrix that `make` returns, in Fortran order.
-
-    Only its upper triangle is read, and it is overwritten; `make` is called again if more jitter is needed.
-    """
-    jitter = JITTER
-    while jitter <= 1.0:
-        matrix = make()
-        size = float(np.trace(matrix)) / len(matrix)
-        matrix.ravel(order="K")[:: len(matrix) + 1] += jitter * (size if size > 0.0 else 1.0)
-        upper, failed = dpotrf(matrix, lower=False, overwrite_a=True, clean=False)
-        if not failed:
-            return Factor(upper)
-        jitter *= 100.0
-    raise FloatingPointError("A kernel matrix is not finite or far from positive semidefinite.")
 
 
 def balance(alpha, lower, upper):
