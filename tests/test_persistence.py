@@ -23,12 +23,14 @@ from sklearn.mixture import GaussianMixture
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, PolynomialFeatures, StandardScaler
+from typer.testing import CliRunner
 
 import localmkl
 from localmkl import CLMKLClassifier, GramStack, HLMKLRegressor, LMKLClassifier, MKLClassifier
 from localmkl import estimators as estimators_module
 from localmkl._archive import MANIFEST, seal
 from localmkl._parts import BUILDERS
+from localmkl.cli import app
 from localmkl.datasets import make_localized
 from localmkl.kernels import RBF, Linear, WeightedDegree
 from localmkl.model_selection import MKLSearchCV
@@ -590,6 +592,13 @@ def test_a_gate_that_does_not_fit_is_refused(name, fitted, tmp_path):
     refused(seal(skops.io.dumps(model)), tmp_path, DAMAGED)
 
 
+@pytest.mark.parametrize("index", ["1", 4, -5, 1.0, True])
+def test_a_gate_whose_kernel_is_not_there_is_refused(index, fitted, tmp_path):
+    model = pickle.loads(fitted)
+    model.gate_.kernel.index = index
+    refused(seal(skops.io.dumps(model)), tmp_path, DAMAGED)
+
+
 def test_every_missing_attribute_of_a_fitted_model_is_noticed_or_not_needed(fitted, tmp_path):
     for name in vars(pickle.loads(fitted)):
         model = pickle.loads(fitted)
@@ -600,6 +609,53 @@ def test_every_missing_attribute_of_a_fitted_model_is_noticed_or_not_needed(fitt
         except ValueError:
             continue
         assert_same_answers(pickle.loads(fitted), again, NEW)
+
+
+MADE = {
+    "date": "2026-01-01",
+    "file": "t.csv",
+    "version": "0.1.0",
+    "cpu": "some",
+    "seconds": 1.0,
+    "kernel_names": list("abcd"),
+    "y": Y,
+}
+
+
+@pytest.mark.parametrize(
+    "entries",
+    [
+        {},
+        {"seconds": None},
+        {"kernel_names": list("abc")},
+        {"kernel_names": ["\x1b[2J", *"bcd"]},
+        {"y": Y[:-1]},
+        {"rows": {"start": 0, "stop": 90, "of": 40}},
+        {"cpu": None},
+    ],
+    ids=lambda entries: next(iter(entries), "whole"),
+)
+def test_what_a_model_says_of_how_it_was_made_is_whole_or_refused(entries, fitted, tmp_path):
+    model = pickle.loads(fitted)
+    model.made_ = MADE | entries
+    localmkl.save(model, tmp_path / "model.localmkl")
+    result = CliRunner().invoke(app, ["info", str(tmp_path / "model.localmkl")])
+    assert result.exit_code == (1 if entries else 0)
+    assert ("is damaged: what it says of how it was made is not whole" in result.stderr) == bool(entries)
+
+
+@pytest.mark.parametrize("command", ["info", "predict", "report"])
+def test_the_command_line_refuses_a_crafted_file_in_one_sentence(command, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    crafted = calling("localmkl.model_selection.checkpoint", "Checkpoint", "written", {}, {})
+    (tmp_path / "model.localmkl").write_bytes(seal(crafted))
+    result = CliRunner().invoke(
+        app, [command, "model.localmkl", *(["no.csv"] if command == "predict" else [])]
+    )
+    assert result.exit_code == 1
+    assert result.stderr.startswith("Error: 'model.localmkl' names types that are not localmkl's: ")
+    assert len(result.stderr.splitlines()) == 1
+    assert os.listdir(tmp_path) == ["model.localmkl"]
 
 
 def test_a_kernel_that_counts_without_end_is_refused(tmp_path):

@@ -30,6 +30,9 @@ END = struct.Struct("<12xL6x")
 END_64 = struct.Struct("<40xQ8x20x")
 """The records at the end of a zip archive without a comment; of each, the size of the list of members."""
 
+TAIL = 2**12
+"""The schema is written last, before the manifest: its name stands in the last bytes."""
+
 LIST_BYTES = 2**24
 """Python needs a dozen times what the list of members takes in the file."""
 
@@ -37,7 +40,7 @@ SCHEMA_BYTES = 2**27
 SCHEMA_MARKS = 2**22
 """Most brackets and commas of a schema: Python needs up to 80 bytes for what stands between two of them."""
 
-STRING = re.compile(rb'"(?:[^"\\]|\\.)*"')
+STRING = re.compile(rb'"(?:[^"\\]++|\\.)*+"')
 
 
 class Newer(ValueError):
@@ -74,6 +77,8 @@ class Archive:
                 f"was written by localmkl {manifest['localmkl']} in format {manifest['format']}, localmkl "
                 f"{__version__} reads formats up to {FORMAT}; update localmkl."
             )
+        if manifest["format"] < 1:
+            raise ValueError(f"there is no format {manifest['format']}")
         if self.unread != set(manifest["members"]):
             raise ValueError("members are missing, or more than the manifest names")
         return manifest["members"]
@@ -95,6 +100,14 @@ class Archive:
         if not content.isascii() or sum(map(marks.count, (b"[", b"{", b","))) > SCHEMA_MARKS:
             raise ValueError("the schema has more parts than a model has")
         return json.loads(content)
+
+
+def is_archive(path):
+    """Whether a file looks like a model from both ends, whatever its name."""
+    with open(path, "rb") as file:
+        start = file.read(4)
+        file.seek(max(file.seek(0, io.SEEK_END) - TAIL, 0))
+        return start == b"PK\x03\x04" and SCHEMA.encode() in file.read()
 
 
 def seal(content):

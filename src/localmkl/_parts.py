@@ -81,6 +81,7 @@ HEADER = re.compile(
 """How an array of plain values begins in the format of NumPy."""
 
 LONGEST_ITEM = 2**16
+LONGEST_NAME = 80
 TWISTER = 624
 """Words of the state of the Mersenne twister, whose position NumPy does not check."""
 
@@ -93,10 +94,18 @@ def foreign(schema):
         if isinstance(node, dict):
             waiting += node.values()
             if "__loader__" in node and not _is_known(node):
-                names.add(f"{node.get('__module__')}.{node.get('__class__')}")
+                names.add(_shown(node))
         elif isinstance(node, list):
             waiting += node
     return sorted(names)
+
+
+def _shown(node):
+    """Return the name of a node as a message can show it."""
+    parts = node.get("__module__"), node.get("__class__")
+    if all(isinstance(part, str) and len(part) <= LONGEST_NAME and part.isprintable() for part in parts):
+        return ".".join(parts)
+    return "a part without a name"
 
 
 def _is_known(node):

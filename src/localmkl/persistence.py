@@ -10,6 +10,7 @@ import io
 import os
 import uuid
 import warnings
+from importlib.util import find_spec
 from numbers import Real
 from pathlib import Path
 
@@ -23,6 +24,9 @@ from localmkl._checks import check_integer, listed
 from localmkl._parts import PROTOCOL, Builder, foreign
 from localmkl.estimators._base import BaseMKL
 from localmkl.estimators._whole import check_whole
+
+LONGEST = 600
+"""Letters of an error that are shown."""
 
 MOST_COLUMNS = 10**6
 """Of a row that a pipeline is tried on."""
@@ -134,7 +138,7 @@ def load(path):
         except MemoryError:
             raise
         except (Newer, _Foreign, _NoModel) as error:
-            raise ValueError(f"{str(path)!r} {error}") from error
+            raise ValueError(f"{str(path)!r} {_told(error)}") from error
         except Exception as error:  # a damaged file fails in zip, JSON, NumPy or its parts
             raise ValueError(
                 f"{str(path)!r} is not a localmkl model, or is damaged ({_told(error)}); "
@@ -206,10 +210,11 @@ def _check_runs(model):
     What it says of the row does not count, and neither does that it refuses it: it may be unlike any.
     """
     n_columns, names = (getattr(model, name, None) for name in ("n_features_in_", "feature_names_in_"))
-    if n_columns is None or check_integer("n_features_in_", n_columns, low=1) or n_columns > MOST_COLUMNS:
+    if n_columns is None:
         return
-    row = np.zeros((1, n_columns))
-    if names is not None:
+    check_integer("n_features_in_", n_columns, low=1)
+    row = np.zeros((1, min(n_columns, MOST_COLUMNS)))
+    if names is not None and find_spec("pandas"):
         from pandas import DataFrame
 
         row = DataFrame(row, columns=names)
@@ -224,5 +229,7 @@ def _check_runs(model):
 
 
 def _told(error):
-    """Return an error in one line."""
-    return " ".join(str(error).split())[:300] or type(error).__name__
+    """Return an error in one line, without what a terminal would take for commands."""
+    line = " ".join(str(error).split())
+    shown = "".join(letter if letter.isprintable() else "?" for letter in line)
+    return (shown if len(shown) <= LONGEST else f"{shown[:LONGEST]} ...") or type(error).__name__

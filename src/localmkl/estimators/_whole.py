@@ -45,9 +45,7 @@ def check_whole(model):
     try:
         _check_fitted(model)
     except (AttributeError, IndexError, KeyError, TypeError) as error:
-        raise ValueError(
-            f"{type(model).__name__} lacks a part: {error}"
-        ) from error
+        raise ValueError(f"{type(model).__name__} lacks a part: {error}") from error
 
 
 def _check_fitted(model):
@@ -189,10 +187,12 @@ def _check_gate(model, n_references, n_clusters, n_kernels):
 
 def _check_gate_kernel(kernel, model, n_kernels):
     _require(type(kernel) is GateKernel, "it has no gate kernel")
-    GateKernel(kernel.index, n_kernels, model._precomputed)
     if kernel.own is not None:
         _require(kernel.index is None and not model._precomputed, "its gate has two kernels")
         _check_kernel(kernel.own, model.rows_, {})
+    elif kernel.index is not None:
+        check_integer("index", kernel.index, low=-n_kernels)
+        _require(kernel.index < n_kernels, "its gate has a kernel that is not there")
 
 
 def _check_history(model):
