@@ -10,6 +10,7 @@ import sys
 import tracemalloc
 import zipfile
 from importlib import import_module
+from inspect import isabstract
 
 import numpy as np
 import pandas as pd
@@ -29,10 +30,10 @@ import localmkl
 from localmkl import CLMKLClassifier, GramStack, HLMKLRegressor, LMKLClassifier, MKLClassifier
 from localmkl import estimators as estimators_module
 from localmkl._archive import MANIFEST, seal
-from localmkl._parts import BUILDERS
+from localmkl._parts import BUILDERS, CLASSES
 from localmkl.cli import app
 from localmkl.datasets import make_localized
-from localmkl.kernels import RBF, Linear, WeightedDegree
+from localmkl.kernels import RBF, Kernel, Linear, WeightedDegree
 from localmkl.model_selection import MKLSearchCV
 
 ESTIMATORS = [getattr(estimators_module, name) for name in estimators_module.__all__]
@@ -391,6 +392,13 @@ def classes_of_the_package():
         for name, one in vars(import_module(module.name)).items():
             if isinstance(one, type) and one.__module__ == module.name:
                 yield module.name, name
+
+
+def test_every_kernel_and_estimator_is_listed_as_part_of_models():
+    kernels = {one for one in vars(localmkl.kernels).values() if isinstance(one, type)}
+    kernels = {one.__name__ for one in kernels if issubclass(one, Kernel) and not isabstract(one)}
+    assert kernels - {"CallableKernel", "SequenceKernel"} == set(CLASSES["localmkl.kernels"])
+    assert {cls.__name__ for cls in ESTIMATORS} == set(CLASSES["localmkl.estimators"])
 
 
 def test_no_class_of_the_package_is_constructed_by_a_file(tmp_path, monkeypatch):

@@ -41,7 +41,7 @@ from localmkl.datasets import make_localized
 from localmkl.kernels import Spectrum, WeightedDegree
 from localmkl.model_selection import MKLSearchCV
 
-TRIALS, SHORT, LIMIT = 1000, 11, 20.0
+TRIALS, SHORT, LIMIT = 1000, 11, 60.0  # the first trial of a process also makes the models
 MEMORY = 2**30
 COMMAND_LINE_EVERY = 4
 """Every so many trials the file also goes through the command line."""
@@ -377,7 +377,7 @@ def _places(tree, path=()):
 
 def _replace(tree, old, new):
     """Put a node in place of another, wherever that stands."""
-    for parent in (_at(tree, place) for place in _places(tree)):
+    for parent in [_at(tree, place) for place in _places(tree)]:
         if isinstance(parent, dict | list):
             for key, value in list(parent.items() if isinstance(parent, dict) else enumerate(parent)):
                 if value is old:

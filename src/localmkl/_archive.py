@@ -2,7 +2,7 @@
 
     schema.json      the tree of parts, as skops writes it
     NUMBER.npy       arrays; .bin: texts of bytes
-    localmkl.json    format, versions, and the SHA-256 of every other member; files of before 0.1.0 have none
+    localmkl.json    format, versions, and the SHA-256 of every other member; the oldest files have none
 
 Members are stored, not compressed: a file cannot unpack to more than it is. Whatever `save` would not have
 written is refused before it is read.

@@ -138,7 +138,7 @@ def load(path):
         except MemoryError:
             raise
         except (Newer, _Foreign, _NoModel) as error:
-            raise ValueError(f"{str(path)!r} {_told(error)}") from error
+            raise ValueError(f"{str(path)!r} {_told(error)}.") from error
         except Exception as error:  # a damaged file fails in zip, JSON, NumPy or its parts
             raise ValueError(
                 f"{str(path)!r} is not a localmkl model, or is damaged ({_told(error)}); "
@@ -229,7 +229,7 @@ def _check_runs(model):
 
 
 def _told(error):
-    """Return an error in one line, without what a terminal would take for commands."""
-    line = " ".join(str(error).split())
+    """Return an error in one line without its full stop, and without what a terminal takes for commands."""
+    line = " ".join(str(error).split()).rstrip(".")
     shown = "".join(letter if letter.isprintable() else "?" for letter in line)
     return (shown if len(shown) <= LONGEST else f"{shown[:LONGEST]} ...") or type(error).__name__
