@@ -545,6 +545,7 @@ def test_members_that_changed_places_are_noticed(content, tmp_path):
 
 SPOILED = [
     ("dual_coef_", lambda old: old * np.nan),
+    ("dual_coef_", lambda old: 1e200 * old),
     ("dual_coef_", lambda old: old[:-1]),
     ("dual_coef_", lambda old: old.astype(str)),
     ("intercept_", lambda old: "0"),
@@ -564,6 +565,7 @@ SPOILED = [
     ("kernels_", lambda old: [RBF(0.5), *old[1:]]),
     ("rows_", lambda old: old[:-1]),
     ("rows_", lambda old: old[:, :-1]),
+    ("rows_", lambda old: 1e140 * old),
     ("rows_", lambda old: np.where(old > 2, np.nan, old)),
     ("cosine_scales_", lambda old: np.ones(3)),
     ("gate_", lambda old: None),
@@ -674,8 +676,10 @@ def test_a_kernel_that_counts_without_end_is_refused(tmp_path):
 
 def test_a_pipeline_with_a_part_that_cannot_run_is_refused(tmp_path):
     pipeline = make_pipeline(StandardScaler(), make(MKLClassifier)).fit(X, Y)
-    del pipeline[0].scale_
-    refused(seal(skops.io.dumps(pipeline)), tmp_path, DAMAGED)
+    pipeline[0].mean_ = pipeline[0].mean_[:-1]
+    refused(seal(skops.io.dumps(pipeline)), tmp_path, "Pipeline cannot predict: ")
+    del pipeline[0].mean_
+    refused(seal(skops.io.dumps(pipeline)), tmp_path, "Pipeline cannot predict: ")
 
 
 @pytest.mark.parametrize(

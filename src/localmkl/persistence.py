@@ -18,15 +18,20 @@ import numpy as np
 from joblib import parallel_config
 from sklearn.base import BaseEstimator
 from sklearn.model_selection._search import BaseSearchCV
+from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder
 
 from localmkl._archive import Archive, Newer, seal
 from localmkl._checks import check_integer, listed
 from localmkl._parts import PROTOCOL, Builder, foreign
 from localmkl.estimators._base import BaseMKL
 from localmkl.estimators._whole import check_whole
+from localmkl.kernels import SequenceKernel
 
 LONGEST = 600
 """Letters of an error that are shown."""
+
+TEXT = (OneHotEncoder, OrdinalEncoder, SequenceKernel)
+"""Parts that read text."""
 
 MOST_COLUMNS = 10**6
 """Of a row that a pipeline is tried on."""
@@ -186,7 +191,8 @@ def _read(file):
         elif isinstance(part, BaseSearchCV):
             _check_search(part)
     if not isinstance(model, BaseMKL):
-        _check_runs(model)
+        text = any(isinstance(part, TEXT) or getattr(part, "_precomputed", False) for part in builder.objects)
+        _check_runs(model, (TypeError, ValueError) if text else ())
     return model
 
 
@@ -204,16 +210,16 @@ def _check_search(search):
         raise ValueError("the best result of its search is none")
 
 
-def _check_runs(model):
-    """Raise unless a pipeline, or what else holds a model, runs through on a row of zeros.
+def _check_runs(model, allowed):
+    """Raise unless a pipeline, or what else holds a model, runs through on a row of ones.
 
-    What it says of the row does not count, and neither does that it refuses it: it may be unlike any.
+    What it says of the row does not count. Where text or Grams are expected, it may refuse it.
     """
     n_columns, names = (getattr(model, name, None) for name in ("n_features_in_", "feature_names_in_"))
     if n_columns is None:
         return
     check_integer("n_features_in_", n_columns, low=1)
-    row = np.zeros((1, min(n_columns, MOST_COLUMNS)))
+    row = np.ones((1, min(n_columns, MOST_COLUMNS)))
     if names is not None and find_spec("pandas"):
         from pandas import DataFrame
 
@@ -222,7 +228,7 @@ def _check_runs(model):
         warnings.simplefilter("ignore")
         try:
             model.predict(row)
-        except (TypeError, ValueError):
+        except allowed:
             return
         except Exception as error:
             raise ValueError(f"{type(model).__name__} cannot predict: {error}") from error

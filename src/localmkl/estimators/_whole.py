@@ -38,6 +38,10 @@ MOST = 10**6
 """No kernel counts further: longer words, shifts or lags than that cannot be meant."""
 
 
+LARGEST = 1e150
+"""Products of larger numbers are not finite."""
+
+
 def check_whole(model):
     """Raise ValueError unless the attributes of a fitted estimator of localmkl fit together."""
     if not _is_fitted(model):
@@ -127,23 +131,23 @@ def _check_rows(model, n_kernels):
         isinstance(model.kernels_, list) and len(model.kernels_) == n_kernels, "its kernels are not as many"
     )
     read: dict = {}
-    for kernel in model.kernels_:
-        _check_kernel(kernel, rows, read)
+    for kernel, factor in zip(model.kernels_, model.factors_, strict=True):
+        _check_kernel(kernel, rows, read, factor)
     return len(rows)
 
 
-def _check_kernel(kernel, rows, read):
+def _check_kernel(kernel, rows, read, factor=1.0):
     """Raise unless a fitted kernel can read the rows; `read` keeps sequences that others have read too."""
     _require(isinstance(kernel, Kernel), "a kernel is none")
     large = [name for name, value in kernel.get_params(deep=False).items() if _is_large(value)]
     _require(not large, f"{large} of a kernel is beyond {MOST:,}")
     if isinstance(kernel, VectorKernel):
-        table = kernel._table(rows)
-        _require(np.isfinite(table).all(), "its rows are not finite")
         if isinstance(kernel, RBF | Chi2):
             check_number("gamma_", kernel.gamma_, low=0.0, finite=True)
         elif isinstance(kernel, Polynomial):
-            kernel._learn(table, None)
+            kernel._learn(rows, None)
+        with np.errstate(all="ignore"):  # no k(x, y) is larger than the largest k(x, x)
+            _require(np.max(kernel.diag(rows)) * factor < LARGEST, "its rows are too large for its kernels")
         return
     _require(isinstance(kernel, SequenceKernel), "a kernel is none")
     key = str(kernel.alphabet), repr(kernel.column)
@@ -216,9 +220,11 @@ def _numbers(owner, name, shape):
         size in (None, found) for size, found in zip(shape, array.shape, strict=True)
     )
     plain = isinstance(value, np.ndarray) if shape else isinstance(value, Real)
-    if not (fits and plain and array.dtype.kind == "f" and array.size and np.isfinite(array).all()):
+    if not (fits and plain and array.dtype.kind == "f" and array.size):
         told = tuple("any" if size is None else size for size in shape)
-        raise ValueError(f"{name} must hold finite numbers of shape {told}, got {array.dtype} {array.shape}")
+        raise ValueError(f"{name} must hold numbers of shape {told}, got {array.dtype} {array.shape}")
+    if not np.abs(array).max() < LARGEST:
+        raise ValueError(f"{name} must hold numbers below {LARGEST:g}, got {np.abs(array).max()}")
     return array
 
 
