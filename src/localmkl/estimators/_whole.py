@@ -37,7 +37,6 @@ from localmkl.kernels.stack import take_rows
 MOST = 10**6
 """No kernel counts further: longer words, shifts or lags than that cannot be meant."""
 
-
 LARGEST = 1e150
 """Products of larger numbers are not finite."""
 
@@ -202,7 +201,7 @@ def _check_gate_kernel(kernel, model, n_kernels):
 def _check_history(model):
     """Raise unless the course of the optimisation can be told."""
     check_integer("n_iter_", model.n_iter_, low=0)
-    check_number("duality_gap_", model.duality_gap_, low=0.0)
+    check_number("duality_gap_", model.duality_gap_, low=-np.inf)
     for name in ("tau_", "evenness_", "squared_norm_"):
         _require(np.asarray(getattr(model, name, 0.0)).dtype.kind in "fi", f"{name} is no number")
     histories = [model.history_] if isinstance(model.history_, dict) else model.history_
