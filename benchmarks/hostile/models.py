@@ -64,7 +64,8 @@ def trial(seed):
             if rows[-1][1]:
                 break
         if rows[-1][1] is None and seed % COMMAND_LINE_EVERY == 0:
-            rows.append(_look_by_command(Path(folder), base(name), content))
+            defect = _defect_by_command(Path(folder), base(name), content)
+            rows.append(("failed", defect) if defect else rows[-1])
     verdict, defect = rows[-1]
     return {
         "verdict": verdict,
@@ -110,8 +111,8 @@ def _judged(verdict, text, seen, watched):
     return verdict, None
 
 
-def _look_by_command(folder, base, content):
-    """Return the verdict on ``localmkl info`` and ``localmkl predict`` of a file."""
+def _defect_by_command(folder, base, content):
+    """Return what is wrong with ``localmkl info`` and ``localmkl predict`` of a file, or None."""
     path = folder / "mutated.localmkl"
     path.write_bytes(content)
     for command in (
@@ -124,10 +125,10 @@ def _look_by_command(folder, base, content):
         told = result.stderr.strip()
         wrong = result.exit_code not in (0, 1) or "please report" in told or "Traceback" in told
         if wrong or (result.exit_code == 1 and told.count("Error: ") != 1):
-            return "failed", f"{command[0]} ended with {result.exit_code}: {told or result.exception!r}"
+            return f"{command[0]} ended with {result.exit_code}: {told or result.exception!r}"
         if seen:
-            return "acted", f"{seen}"
-    return "refused" if result.exit_code else "told", None
+            return f"{command[0]} acted: {seen}"
+    return None
 
 
 @contextmanager
