@@ -680,6 +680,22 @@ def test_a_pipeline_with_a_part_that_cannot_run_is_refused(tmp_path):
     refused(seal(skops.io.dumps(pipeline)), tmp_path, "Pipeline cannot predict: ")
     del pipeline[0].mean_
     refused(seal(skops.io.dumps(pipeline)), tmp_path, "Pipeline cannot predict: ")
+    del pipeline[0].n_features_in_
+    refused(seal(skops.io.dumps(pipeline)), tmp_path, "Pipeline does not know its columns")
+    pipeline.steps[-1] = ("model", 5)
+    refused(seal(skops.io.dumps(pipeline)), tmp_path, DAMAGED)
+
+
+@pytest.mark.parametrize("options", [{"refit": False}, {"scoring": ["accuracy", "roc_auc"], "refit": False}])
+def test_a_search_without_a_last_fit_comes_back(options, tmp_path):
+    search = GridSearchCV(make(MKLClassifier), {"C": [0.1, 1.0]}, cv=2, **options).fit(X, Y)
+    assert through_file(search, tmp_path).cv_results_["params"] == search.cv_results_["params"]
+
+
+def test_a_search_whose_best_model_is_none_is_refused(tmp_path):
+    search = GridSearchCV(make(MKLClassifier), {"C": [0.1, 1.0]}, cv=2).fit(X, Y)
+    search.best_estimator_ = 5
+    refused(seal(skops.io.dumps(search)), tmp_path, DAMAGED)
 
 
 @pytest.mark.parametrize(

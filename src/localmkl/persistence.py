@@ -19,6 +19,7 @@ from joblib import parallel_config
 from sklearn.base import BaseEstimator
 from sklearn.model_selection._search import BaseSearchCV
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder
+from sklearn.utils.validation import _is_fitted
 
 from localmkl._archive import Archive, Newer, seal
 from localmkl._checks import check_integer, listed
@@ -216,7 +217,11 @@ def _check_runs(model, allowed):
     What it says of the row does not count. Where text or Grams are expected, it may refuse it.
     """
     n_columns, names = (getattr(model, name, None) for name in ("n_features_in_", "feature_names_in_"))
+    if not hasattr(type(model), "predict"):  # a scaler alone, for instance
+        return
     if n_columns is None:
+        if not allowed and _is_fitted(model) and getattr(model, "refit", True):
+            raise ValueError(f"{type(model).__name__} does not know its columns")
         return
     check_integer("n_features_in_", n_columns, low=1)
     row = np.ones((1, min(n_columns, MOST_COLUMNS)))
