@@ -1,16 +1,41 @@
-"""Saving and loading models without running code from the file (skops).
+"""Saving and loading models without running code from the file.
+
+    save   model -> skops takes it apart -> every part is one that `load` takes -> the manifest -> the file
+    load   the file -> members and their checksums -> names of all parts -> objects -> do they fit together?
 
 A file is written whole or not at all: to a temporary name beside it, then renamed.
 """
 
+import io
 import os
 import uuid
-from importlib import import_module
+import warnings
+from importlib.util import find_spec
+from numbers import Real
 from pathlib import Path
 
+import numpy as np
+from joblib import parallel_config
 from sklearn.base import BaseEstimator
+from sklearn.model_selection._search import BaseSearchCV
+from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder
+from sklearn.utils.validation import _is_fitted
 
-PACKAGE = "localmkl"
+from localmkl._archive import Archive, Newer, seal
+from localmkl._checks import check_integer, listed
+from localmkl._parts import PROTOCOL, Builder, foreign
+from localmkl.estimators._base import BaseMKL
+from localmkl.estimators._whole import check_whole
+from localmkl.kernels import SequenceKernel
+
+LONGEST = 600
+"""Letters of an error that are shown."""
+
+TEXT = (OneHotEncoder, OrdinalEncoder, SequenceKernel)
+"""Parts that read text."""
+
+MOST_COLUMNS = 10**6
+"""Of a row that a pipeline is tried on."""
 
 
 def save(model, path):
@@ -19,9 +44,17 @@ def save(model, path):
     Parameters
     ----------
     model : estimator of localmkl, or a pipeline or search that holds one
-        It may hold kernels and gates of localmkl and scikit-learn, no plain functions and no other classes.
+        It may hold kernels and gates of localmkl and common parts of scikit-learn (pipelines, imputers,
+        scalers, encoders, mixtures, searches, calibration), no plain functions and no other classes.
     path : str or path-like
         Where to; a file that is there is replaced at the end.
+
+    Raises
+    ------
+    TypeError
+        If the model holds something that `load` would refuse; it is named, and nothing is written.
+    ValueError
+        If the attributes of a fitted model do not fit together.
 
     Examples
     --------
@@ -40,18 +73,21 @@ def save(model, path):
     if not isinstance(model, BaseEstimator):
         raise TypeError(f"`model` must be an estimator, got {type(model).__name__}.")
     try:
-        content = skops.io.dumps(model)
-        foreign = _foreign(_untrusted_types(content))
+        content = seal(skops.io.dumps(model))
     except Exception as error:  # skops meets types it cannot take apart in many ways
         raise TypeError(
-            f"The model cannot be saved: it holds something that skops cannot write ({error}); "
+            f"The model cannot be saved: it holds something that skops cannot write ({_told(error)}); "
             "fit it on arrays, with kernels and gates of localmkl or scikit-learn."
         ) from error
-    if foreign:
+    try:
+        _read(io.BytesIO(content))
+    except _Foreign as error:
         raise TypeError(
-            f"The model cannot be saved: it holds {', '.join(foreign)}; use kernels and gates of "
-            "localmkl or scikit-learn instead of plain functions and own classes."
-        )
+            f"The model cannot be saved: it holds {listed(error.names)}; use kernels and gates of localmkl, "
+            "and what the page on saving lists of scikit-learn, in place of other classes and functions."
+        ) from error
+    except ValueError as error:
+        raise ValueError(f"The model cannot be saved: {_told(error)}; fit it again.") from error
     write_whole(Path(path), content)
 
 
@@ -85,7 +121,8 @@ def load(path):
     Raises
     ------
     ValueError
-        If the file is not a model, or names types that are neither localmkl's nor known to be safe.
+        If the file is not a model, is damaged, has parts that do not fit together, was written by a newer
+        version, or names types that models do not consist of. Nothing of the file is run, whatever it holds.
 
     Examples
     --------
@@ -98,67 +135,112 @@ def load(path):
     ...     localmkl.load(path)
     UniformMKLClassifier()
     """
-    import skops.io
+    path = Path(path)
+    if path.exists() and not (path.is_file() or path.is_dir()):
+        raise ValueError(f"{str(path)!r} must be a regular file, it is a device or a pipe.")
+    with open(path, "rb") as file:
+        try:
+            return _read(file)
+        except MemoryError:
+            raise
+        except (Newer, _Foreign, _NoModel) as error:
+            raise ValueError(f"{str(path)!r} {_told(error)}.") from error
+        except Exception as error:  # a damaged file fails in zip, JSON, NumPy or its parts
+            raise ValueError(
+                f"{str(path)!r} is not a localmkl model, or is damaged ({_told(error)}); "
+                "models are written by `localmkl.save`."
+            ) from error
 
-    content = Path(path).read_bytes()
-    try:
-        untrusted = _untrusted_types(content)
-        foreign = _foreign(untrusted)
-        model = None if foreign else skops.io.loads(content, trusted=untrusted)
-    except Exception as error:  # a damaged file fails in zip, JSON, NumPy or skops
-        raise ValueError(
-            f"{str(path)!r} is not a localmkl model, or is damaged ({error}); "
-            "models are written by `localmkl.save`."
-        ) from error
-    if foreign:
-        raise ValueError(
-            f"{str(path)!r} names types that are not localmkl's: {', '.join(foreign)}; "
+
+class _Foreign(ValueError):
+    """The file holds something that models do not consist of."""
+
+    def __init__(self, names):
+        self.names = names
+        super().__init__(
+            f"names types that are not localmkl's: {listed(names)}; "
             "only load models from people you trust, and save them again without these."
         )
+
+
+class _NoModel(ValueError):
+    """The file is whole, and holds something else."""
+
+
+def _read(file):
+    """Return the model of a file, if it has known parts alone and they fit together."""
+    archive = Archive(file)
+    schema = archive.schema()
+    if schema["protocol"] not in range(PROTOCOL + 1):
+        raise Newer(
+            f"is written in protocol {schema['protocol']} of skops, {PROTOCOL} is the newest that localmkl "
+            "knows; update localmkl."
+        )
+    others = foreign(schema)
+    if others:
+        raise _Foreign(others)
+    builder = Builder(archive.read)
+    model = builder.build(schema)
     if not isinstance(model, BaseEstimator):
-        raise ValueError(
-            f"{str(path)!r} is not a localmkl model, it holds {type(model).__name__}; "
+        raise _NoModel(
+            f"is not a localmkl model, it holds {type(model).__name__}; "
             "models are written by `localmkl.save`."
         )
+    for part in builder.objects:
+        if isinstance(part, BaseMKL):
+            check_whole(part)
+        elif isinstance(part, BaseSearchCV):
+            _check_search(part)
+    if not isinstance(model, BaseMKL):
+        text = any(isinstance(part, TEXT) or getattr(part, "_precomputed", False) for part in builder.objects)
+        _check_runs(model, (TypeError, ValueError) if text else ())
     return model
 
 
-def _untrusted_types(content):
-    """Return the names in the file that skops itself does not know to be safe."""
-    import skops.io
+def _check_search(search):
+    """Raise unless the results of a fitted search can be told."""
+    results = getattr(search, "cv_results_", None)
+    if results is None:
+        return
+    lengths = {len(column) for column in results.values()}
+    index = getattr(search, "best_index_", 0)
+    if lengths != {len(results["params"])} or not 0 <= index < len(results["params"]):
+        raise ValueError("the results of its search are not whole")
+    best = getattr(search, "best_params_", {}), getattr(search, "best_score_", 0.0)
+    if not isinstance(best[0], dict) or not isinstance(best[1], Real):
+        raise ValueError("the best result of its search is none")
 
-    return skops.io.get_untrusted_types(data=content)
 
+def _check_runs(model, allowed):
+    """Raise unless a pipeline, or what else holds a model, runs through on a row of ones.
 
-def _foreign(names):
-    """Return those names that are neither classes of localmkl nor splitters and scores of a search."""
-    others = [name for name in names if not _is_own_class(name)]
-    return [name for name in others if name not in _parts_of_searches()]
-
-
-def _is_own_class(name):
-    """Whether a class of localmkl has this name.
-
-    The prefix alone would not do: modules also hold what they import, so that a file could ask for, and
-    call, ``localmkl.import_module``.
+    What it says of the row does not count. Where text or Grams are expected, it may refuse it.
     """
-    module, _, attribute = name.rpartition(".")
-    if module.partition(".")[0] != PACKAGE:
-        return False
-    try:
-        found = getattr(import_module(module), attribute, None)
-    except ImportError:
-        return False
-    return isinstance(found, type) and f"{found.__module__}.{found.__name__}" == name
+    n_columns, names = (getattr(model, name, None) for name in ("n_features_in_", "feature_names_in_"))
+    if not hasattr(type(model), "predict"):  # a scaler alone, for instance
+        return
+    if n_columns is None:
+        if not allowed and _is_fitted(model) and getattr(model, "refit", True):
+            raise ValueError(f"{type(model).__name__} does not know its columns")
+        return
+    check_integer("n_features_in_", n_columns, low=1)
+    row = np.ones((1, min(n_columns, MOST_COLUMNS)))
+    if names is not None and find_spec("pandas"):
+        from pandas import DataFrame
+
+        row = DataFrame(row, columns=names)
+    with warnings.catch_warnings(), parallel_config(backend="sequential"):
+        warnings.simplefilter("ignore")
+        try:
+            model.predict(row)
+        except allowed:
+            return
+        except Exception as error:
+            raise ValueError(f"{type(model).__name__} cannot predict: {error}") from error
 
 
-def _parts_of_searches():
-    from sklearn import metrics, model_selection
-
-    splitters = (model_selection.BaseCrossValidator, model_selection.BaseShuffleSplit)
-    parts = [cls for cls in vars(model_selection).values() if isinstance(cls, type)]
-    parts = [cls for cls in parts if issubclass(cls, splitters)]
-    scorers = [metrics.get_scorer(name) for name in metrics.get_scorer_names()]
-    parts += [type(scorer) for scorer in scorers] + [scorer._score_func for scorer in scorers]
-    names = {f"{part.__module__}.{part.__name__}" for part in parts}
-    return names | {"sklearn.metrics._scorer._PassthroughScorer"}
+def _told(error):
+    """Return an error in one line without its full stop, and without what a terminal takes for commands."""
+    line = " ".join(str(error).split()).rstrip(".")
+    shown = "".join(letter if letter.isprintable() else "?" for letter in line)
+    return (shown if len(shown) <= LONGEST else f"{shown[:LONGEST]} ...") or type(error).__name__

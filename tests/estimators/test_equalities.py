@@ -227,6 +227,14 @@ def test_the_gate_may_be_a_mixture_a_function_or_a_matrix():
     np.testing.assert_array_equal(hard.memberships(X).argmax(axis=1), mixture.predict(X))
 
 
+def test_the_gate_kernel_may_be_counted_from_the_last():
+    X, y, _, _ = make_localized(60, random_state=3)
+    first, last = (
+        build(CLMKLClassifier, kernels=[Linear(), RBF()], gate_kernel=index).fit(X, y) for index in (1, -1)
+    )
+    np.testing.assert_array_equal(first.decision_function(X), last.decision_function(X))
+
+
 def test_the_gate_kernel_may_be_an_index_or_a_kernel_of_its_own():
     X, y = data()
     by_index = build(CLMKLClassifier, gate_kernel=1).fit(X, y)

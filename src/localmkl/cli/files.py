@@ -5,7 +5,6 @@ sequences   .fa, .fasta, ...              FASTA records, labels in the headers o
 grams       .npy, .npz, .mat              Gram matrices, labels among the variables or in a file
 """
 
-import zipfile
 from collections import Counter
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
@@ -14,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from localmkl._archive import is_archive
 from localmkl._checks import listed
 from localmkl.cli.voice import Misuse
 from localmkl.cli.words import Wanted, parse_kernels
@@ -100,12 +100,8 @@ def kind_of(path):
 
 
 def is_model(path):
-    """Whether a file is a model: a zip archive that holds a schema, whatever its name."""
-    try:
-        with zipfile.ZipFile(path) as archive:
-            return "schema.json" in archive.namelist()
-    except zipfile.BadZipFile:
-        return Path(path).suffix == MODEL  # a damaged one; loading says so
+    """Whether a file is a model, whatever its name; or by its name, if it is damaged: loading says so."""
+    return Path(path).suffix == MODEL or is_archive(path)
 
 
 def parse_rows(text, n_rows):

@@ -50,7 +50,28 @@ def check_place(path):
 def open_model(path):
     """Return what a report knows about a model file."""
     model = load(path)
-    return Subject(model, kernel_names=made_of(model).get("kernel_names"))
+    made = made_of(model)
+    if made and not _is_whole(made, Subject(model)):
+        raise ValueError(f"{str(path)!r} is damaged: what it says of how it was made is not whole.")
+    return Subject(model, kernel_names=made.get("kernel_names"))
+
+
+def _is_whole(made, subject):
+    """Whether all is there that `train` wrote about a model, and can be shown."""
+    if not isinstance(made, dict) or not isinstance(made.get("seconds"), float):
+        return False
+    names, rows, n_train = made.get("kernel_names"), made.get("rows"), subject.n_train
+    texts = [made.get(name) for name in ("date", "file", "version", "cpu")]
+    texts += [made[name] for name in ("target", "names_column", "variable") if made.get(name) is not None]
+    texts += [None] if names is not None and len(names) != len(subject.kernels) else names or []
+    of_rows = [made.get("y")] + ([] if made.get("names") is None else [made["names"]])
+    ends = [0, 1, 1] if rows is None else [rows[name] for name in ("start", "stop", "of")]
+    return (
+        all(isinstance(text, str) and text.isprintable() for text in texts)
+        and all(isinstance(column, np.ndarray) and column.shape == (n_train,) for column in of_rows)
+        and all(isinstance(end, int) for end in ends)
+        and 0 <= ends[0] < ends[1] <= ends[2]
+    )
 
 
 def made_of(model):

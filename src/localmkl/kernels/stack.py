@@ -208,7 +208,8 @@ class CrossGrams:
         self._waiting_for: tuple = ()
 
     def block(self, m, rows=slice(None), columns=slice(None)):
-        """Return a part of the m-th Gram."""
+        """Return a part of the m-th Gram; negative numbers count from the last."""
+        m %= self.n_kernels
         if self.known is not None:
             return self.known.block(m, rows, columns)
         if not _same_block(self._waiting_for, (rows, columns)):

@@ -1,0 +1,232 @@
+"""Whether the parts of a fitted model belong together.
+
+    n rows, M kernels, l clusters, K problems (one for two classes or regression, else one a class)
+
+    dual_coef_       (n,) or (K, n)             intercept_    number or (K,)
+    kernel_weights_  (l, M) or (K, l, M)        factors_      (M,)
+    memberships_     (n, l)                     gate_         knows N >= n reference rows and l clusters
+    rows_            N rows for M kernels_; none of both with precomputed Grams
+
+A model that was fitted has all this by construction. One that comes out of a file, or whose attributes
+were changed, is asked here, so that it fails now and not at a prediction.
+"""
+
+from numbers import Integral, Real
+
+import numpy as np
+from sklearn.base import is_classifier
+from sklearn.utils.validation import _is_fitted
+
+from localmkl._checks import check_integer, check_memberships, check_number
+from localmkl.estimators._base import COSINE
+from localmkl.estimators._gating import GateKernel, KMeansGate, MatrixGate, ModelGate, OneCluster
+from localmkl.estimators.convex import GlobalMKL
+from localmkl.estimators.gated import GatedMKL
+from localmkl.kernels import (
+    RBF,
+    Chi2,
+    Kernel,
+    Polynomial,
+    SequenceKernel,
+    SmithWaterman,
+    VectorKernel,
+    WeightedDegree,
+)
+from localmkl.kernels.stack import take_rows
+
+MOST = 10**6
+"""No kernel counts further: longer words, shifts or lags than that cannot be meant."""
+
+LARGEST = 1e150
+"""Products of larger numbers are not finite."""
+
+
+def check_whole(model):
+    """Raise ValueError unless the attributes of a fitted estimator of localmkl fit together."""
+    if not _is_fitted(model):
+        return
+    try:
+        _check_fitted(model)
+    except (AttributeError, IndexError, KeyError, TypeError) as error:
+        raise ValueError(f"{type(model).__name__} lacks a part: {error}") from error
+
+
+def _check_fitted(model):
+    model._check_parameters()
+    n_kernels = len(_numbers(model, "factors_", (None,)))
+    n_rows = np.shape(model.dual_coef_)[-1]
+    problems = _problems(model)
+    _numbers(model, "dual_coef_", (*problems, n_rows))
+    _numbers(model, "intercept_", problems)
+    n_clusters = np.shape(model.kernel_weights_)[-2]
+    weights = _numbers(model, "kernel_weights_", (*problems, n_clusters, n_kernels))
+    _require(min(weights.min(), model.factors_.min()) >= 0.0, "its weights are negative")
+    known = np.flatnonzero(np.atleast_2d(model.dual_coef_).any(axis=0))
+    _require(
+        np.array_equal(model.support_, known), "its support vectors are others than those of its dual_coef_"
+    )
+    n_references = _check_references(model, n_rows, n_kernels)
+    if isinstance(model, GatedMKL):
+        _check_gated(model, n_references, n_kernels)
+    else:
+        check_memberships(_numbers(model, "memberships_", (n_rows, n_clusters)), n_rows, "memberships_")
+        _check_gate(model, n_references, n_clusters, n_kernels)
+    _check_history(model)
+
+
+def _check_gated(model, n_references, n_kernels):
+    _require(n_references == np.shape(model.dual_coef_)[-1], "it has other rows than its gate")
+    _check_gate_kernel(model.gate_kernel_, model, n_kernels)
+    n_problems = len(np.atleast_1d(model.intercept_))
+    for name in ("gate_coef_", "gating_"):
+        _numbers(model, name, (n_problems, n_references, n_kernels))
+    _numbers(model, "gate_intercept_", (n_problems, n_kernels))
+
+
+def _problems(model):
+    """Return the first axes of what there is one of for each problem."""
+    if not is_classifier(model):
+        return ()
+    classes = model.classes_
+    _require(
+        len(classes) >= 2 and np.array_equal(np.unique(classes), classes) and classes.tolist(),
+        "its classes are not in order",
+    )
+    return (len(classes),) if len(classes) > 2 else ()
+
+
+def _check_references(model, n_rows, n_kernels):
+    """Return with how many rows new ones are compared: the training rows, and unlabelled ones if any."""
+    if model._precomputed:
+        origin, columns = model.columns_
+        n_references = model.n_features_in_
+        _require(
+            model.kernels_ is None and isinstance(origin, str) and np.shape(columns) == (n_references,),
+            "it has no columns to compare with",
+        )
+    else:
+        n_references = _check_rows(model, n_kernels)
+    more = getattr(model, "transductive_", False)
+    _require(n_references >= n_rows if more else n_references == n_rows, "it has other rows than dual_coef_")
+    _require((model.cosine_scales_ is not None) == (model.normalize == COSINE), "it has no cosine scales")
+    if model.cosine_scales_ is not None:
+        _numbers(model, "cosine_scales_", (n_kernels, n_references))
+    return n_references
+
+
+def _check_rows(model, n_kernels):
+    """Return the number of reference rows; each kernel must be able to read them."""
+    rows = model.rows_
+    if np.ndim(rows) == 2:
+        _require(rows.shape[1] == model.n_features_in_, "its rows have other columns than it says")
+        if hasattr(rows, "iloc"):
+            names = getattr(model, "feature_names_in_", rows.columns)
+            _require(np.array_equal(names, rows.columns), "its rows have other columns than it says")
+        else:
+            _numbers(model, "rows_", (None, None))
+    else:
+        _require(all(isinstance(row, str | bytes) for row in rows), "its rows are no text")
+    _require(
+        isinstance(model.kernels_, list) and len(model.kernels_) == n_kernels, "its kernels are not as many"
+    )
+    read: dict = {}
+    for kernel, factor in zip(model.kernels_, model.factors_, strict=True):
+        _check_kernel(kernel, rows, read, factor)
+    return len(rows)
+
+
+def _check_kernel(kernel, rows, read, factor=1.0):
+    """Raise unless a fitted kernel can read the rows; `read` keeps sequences that others have read too."""
+    _require(isinstance(kernel, Kernel), "a kernel is none")
+    large = [name for name, value in kernel.get_params(deep=False).items() if _is_large(value)]
+    _require(not large, f"{large} of a kernel is beyond {MOST:,}")
+    if isinstance(kernel, VectorKernel):
+        if isinstance(kernel, RBF | Chi2):
+            check_number("gamma_", kernel.gamma_, low=0.0, finite=True)
+        elif isinstance(kernel, Polynomial):
+            kernel._learn(rows, None)
+        with np.errstate(all="ignore"):  # no k(x, y) is larger than the largest k(x, x)
+            _require(np.max(kernel.diag(rows)) * factor < LARGEST, "its rows are too large for its kernels")
+        return
+    _require(isinstance(kernel, SequenceKernel), "a kernel is none")
+    key = str(kernel.alphabet), repr(kernel.column)
+    if key not in read:
+        read[key] = kernel._encode(rows).lengths
+    if isinstance(kernel, SmithWaterman):  # all else needs parasail
+        _require(all(isinstance(text, str) for text in kernel.references_), "references_ are no text")
+        return
+    kernel._check()
+    if isinstance(kernel, WeightedDegree):
+        same = isinstance(kernel.length_, Integral) and np.all(read[key] == kernel.length_)
+        _require(same, "its sequences have other lengths than its kernels")
+
+
+def _is_large(value):
+    return isinstance(value, Integral) and abs(int(value)) > MOST
+
+
+def _check_gate(model, n_references, n_clusters, n_kernels):
+    """Raise unless the gate gives memberships in as many clusters as there are weights for."""
+    gate = model.gate_
+    if isinstance(model, GlobalMKL):
+        _require(type(gate) is OneCluster and n_clusters == 1, "it has clusters")
+    elif isinstance(gate, KMeansGate):
+        clustering = gate.clustering
+        check_integer("n_clusters", clustering.n_clusters, low=n_clusters)
+        _numbers(clustering, "averages_", (n_references, n_clusters))
+        _numbers(clustering, "offsets_", (n_clusters,))
+        check_number("tau_", clustering.tau_, low=0.0)
+        _require(clustering.n_clusters == n_clusters, "its gate has other clusters than its weights")
+        _check_gate_kernel(gate.kernel, model, n_kernels)
+    elif isinstance(gate, MatrixGate):
+        check_memberships(_numbers(gate, "matrix", (None, n_clusters)), len(gate.matrix))
+        _require(isinstance(gate.origin, str | None), "its gate knows no rows")
+    else:
+        _require(
+            isinstance(gate, ModelGate) and gate.n_clusters == n_clusters, "it has no gate of its clusters"
+        )
+        gate.memberships(take_rows(model.rows_, slice(0, 1)), None, slice(0, 1))
+
+
+def _check_gate_kernel(kernel, model, n_kernels):
+    _require(type(kernel) is GateKernel, "it has no gate kernel")
+    if kernel.own is not None:
+        _require(kernel.index is None and not model._precomputed, "its gate has two kernels")
+        _check_kernel(kernel.own, model.rows_, {})
+    elif kernel.index is not None:
+        check_integer("index", kernel.index, low=-n_kernels)
+        _require(kernel.index < n_kernels, "its gate has a kernel that is not there")
+
+
+def _check_history(model):
+    """Raise unless the course of the optimisation can be told."""
+    check_integer("n_iter_", model.n_iter_, low=0)
+    check_number("duality_gap_", model.duality_gap_, low=-np.inf)
+    for name in ("tau_", "evenness_", "squared_norm_"):
+        _require(np.asarray(getattr(model, name, 0.0)).dtype.kind in "fi", f"{name} is no number")
+    histories = [model.history_] if isinstance(model.history_, dict) else model.history_
+    _require(len(histories) == len(np.atleast_1d(model.intercept_)), "its history is of other problems")
+    for history in histories:
+        shapes = {history[name].shape for name in ("primal", "dual", "gap")}
+        _require(len(shapes) == 1 and len(shapes.pop()) == 1, "its history is not whole")
+
+
+def _numbers(owner, name, shape):
+    """Return an attribute that must hold finite numbers in this shape; None stands for any size."""
+    value = getattr(owner, name, None)
+    array = np.asarray(value)
+    fits = array.ndim == len(shape) and all(
+        size in (None, found) for size, found in zip(shape, array.shape, strict=True)
+    )
+    plain = isinstance(value, np.ndarray) if shape else isinstance(value, Real)
+    if not (fits and plain and array.dtype.kind == "f" and array.size):
+        told = tuple("any" if size is None else size for size in shape)
+        raise ValueError(f"{name} must hold numbers of shape {told}, got {array.dtype} {array.shape}")
+    if not np.abs(array).max() < LARGEST:
+        raise ValueError(f"{name} must hold numbers below {LARGEST:g}, got {np.abs(array).max()}")
+    return array
+
+
+def _require(condition, otherwise):
+    if not condition:
+        raise ValueError(otherwise)
