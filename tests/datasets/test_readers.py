@@ -69,7 +69,7 @@ def test_labels_come_from_a_second_file_by_name(tmp_path, text):
             {"labels": {"a": 1}},
             r"line 3: record 'b' must have a label in `labels`, it has none",
         ),
-        (b"\xff\xfe\x00", {}, r"x\.fa' must be a text file, got other bytes"),
+        (b"\xff\xfe\x00", {}, r"x\.fa' must be a text file in UTF-8, got other bytes"),
     ],
 )
 def test_a_bad_fasta_file_is_named_with_its_line(tmp_path, content, options, message):

@@ -7,6 +7,7 @@ Exit codes: 0 done; 1 a file or its content is not what was expected; 2 the comm
 import csv
 import json
 import os
+import re
 import sys
 import warnings
 from contextlib import contextmanager
@@ -16,6 +17,23 @@ import typer
 
 FAILED, MISUSED, INTERRUPTED = 1, 2, 130
 EXPECTED = (ValueError, TypeError, OSError, ImportError, MemoryError, RuntimeError)
+
+
+SPOKEN = {
+    "raise `max_iter` or `tol`": "raise --tol",
+    "pass `header=False`": "say --no-header",
+    "`n_clusters`": "--clusters",
+    "1/n_clusters": "1/clusters",
+    "`gate_kernel`": "--gate",
+    "`class_weight`": "--balanced",
+    "`random_state`": "--seed",
+    "`grams`": "the Grams",
+    **{
+        f"`{name}`": f"--{name}"
+        for name in ("C", "p", "evenness", "epsilon", "normalize", "tol", "kernels", "variable", "labels")
+    },
+}
+"""What is called otherwise on the command line than in Python."""
 
 
 class Misuse(ValueError):
@@ -98,16 +116,25 @@ def sentence(error):
 
     Examples
     --------
-    >>> sentence(ValueError("`C` must be positive,    got -1."))
-    '`C` must be positive, got -1.'
+    >>> sentence(ValueError("`n_clusters` must be an integer,    got -1."))
+    '--clusters must be an integer, got -1.'
     >>> sentence(KeyError("x"))
     "unexpected KeyError: 'x'; please report it, with what --debug shows."
     """
     if isinstance(error, OSError) and error.filename is not None:
         return f"{str(error.filename)!r} {_os_reason(error)}"
     if isinstance(error, EXPECTED):
-        return " ".join(str(error).split()) or type(error).__name__
+        return spoken(str(error)) or type(error).__name__
     return f"unexpected {type(error).__name__}: {error}; please report it, with what --debug shows."
+
+
+def spoken(text):
+    """Return a message of the package in one line and in the words of the command line."""
+    text = " ".join(text.split())
+    for written, said in SPOKEN.items():
+        text = text.replace(written, said)
+    text = re.sub(r"`grams\[(\d+)\]`", lambda found: f"Gram {int(found[1]) + 1}", text)
+    return re.sub(r"`(\w+)`", r"\1", text)
 
 
 def _os_reason(error):
@@ -121,7 +148,7 @@ def _os_reason(error):
 
 
 def _show_warning(message, category, filename, lineno, file=None, line=None):
-    typer.echo(f"Warning: {' '.join(str(message).split())}", err=True)
+    typer.echo(f"Warning: {spoken(str(message))}", err=True)
 
 
 def _plain(value):

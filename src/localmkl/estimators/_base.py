@@ -21,7 +21,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from localmkl._checks import check_integer, check_number, check_option
+from localmkl._checks import check_finite_decisions, check_integer, check_number, check_option
 from localmkl.estimators._memory import Memory
 from localmkl.kernels import CrossGrams, GramStack, compute_stack, default_kernels, fit_kernels
 from localmkl.kernels.stack import (
@@ -314,7 +314,9 @@ class BaseMKL(BaseEstimator, ABC):
     def _blocks(self, X):
         X, grams = self._compare(X)
         for rows in row_blocks(*grams.shape):
-            yield self._contributions_block(take_rows(X, rows), grams, rows)
+            parts = self._contributions_block(take_rows(X, rows), grams, rows)
+            check_finite_decisions(parts, rows.start)
+            yield parts
 
     def kernel_diagonals(self, X):
         """Return ``k_m(x, x)`` of the normalised kernels.
