@@ -54,6 +54,7 @@ def read_delimited(pd, path, *, header, text):
             f"{str(path)!r} cannot be read as a table: it has {len(frame)} or {len(written.lines)} rows, "
             "depending on how quotes and blank lines are read; write it again without them."
         )
+    frame = frame.copy()  # in one block for each type: pandas is slow with thousands of blocks
     if header is None:
         _judge_header(path, written.names, frame, text)
     for name, fields in written.fields.items():
