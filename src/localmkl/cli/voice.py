@@ -19,6 +19,8 @@ FAILED, MISUSED, INTERRUPTED = 1, 2, 130
 EXPECTED = (ValueError, TypeError, OSError, ImportError, MemoryError, RuntimeError)
 
 
+LONGEST = 1000
+"""Letters of a sentence; what stands between its ends is left out."""
 SPOKEN = {
     "raise `max_iter` or `tol`": "raise --tol",
     "pass `header=False`": "say --no-header",
@@ -134,7 +136,8 @@ def spoken(text):
     for written, said in SPOKEN.items():
         text = text.replace(written, said)
     text = re.sub(r"`grams\[(\d+)\]`", lambda found: f"Gram {int(found[1]) + 1}", text)
-    return re.sub(r"`(\w+)`", r"\1", text)
+    text = re.sub(r"`(\w+)`", r"\1", text)
+    return text if len(text) <= LONGEST else f"{text[: LONGEST // 2]} ... {text[-LONGEST // 2 :]}"
 
 
 def _os_reason(error):

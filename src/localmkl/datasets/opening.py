@@ -98,4 +98,5 @@ def parsing(path, verdict):
         raise
     except Exception as error:
         said = " ".join(str(error).split()).rstrip(".") or type(error).__name__
+        said = "it holds pickled objects, which are never opened" if "pickle" in said else said
         raise ValueError(f"{str(path)!r} {verdict} ({said}).") from error
