@@ -2,8 +2,9 @@
 
 A trial makes a small file of some kind (table, sequences, Grams), damages it (bytes, lines, fields, encoding,
 compression, what stands at its place), draws a command with options, some of them absurd, and looks at what
-comes out. Defects: a traceback or "please report", an error that is not one sentence or names Python's arguments, a
-result that is not finite after exit code 0, an input that was changed, a file that was not asked for.
+comes out. Defects: a traceback or "please report", an error that is not one sentence or names Python's
+arguments, a result that is not finite after exit code 0, an input that was changed, a file that was not asked
+for.
 """
 
 import bz2
@@ -17,10 +18,13 @@ import math
 import os
 import re
 import shutil
+import subprocess
+import sys
 import tempfile
 import warnings
 from contextlib import chdir
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 
@@ -135,7 +139,7 @@ def _try(draw, folder):
     for other, text in whole.items():
         Path(other).write_bytes(text)
     name = _damage(draw, name, content)
-    command = _pick(draw, ["info", "fit", "fit", "fit", "tune", "predict", "predict"])
+    command = _pick(draw, ["info", "fit", "fit", "fit", "both", "tune", "predict", "predict"])
     if command == "predict":
         said = _run("fit", next(iter(whole)), *options, "--out", "m.localmkl", "-q", "--method", "unif")
         if said.exit_code != 0:
@@ -144,9 +148,11 @@ def _try(draw, folder):
                 "defect": f"the whole file cannot be fitted: {said.stderr}",
                 "command": options,
             }
+    elif "l.txt" in whole and draw.random() < 0.3:
+        Path("l.txt").write_bytes(_pick(draw, MUTATIONS)(draw, whole["l.txt"]))
     before = _hashes(folder)
     line = _command(draw, command, name, options)
-    said = _run(*line)
+    said = _run_apart(*line) if command == "info" and draw.random() < 0.1 else _run(*line)
     verdict = "done" if said.exit_code == 0 else "refused"
     return {
         "verdict": verdict,
@@ -160,6 +166,9 @@ def _command(draw, command, name, options):
     """Return a command line, some of its options absurd."""
     if command == "predict":
         return [command, "m.localmkl", name, *(["--out", "p.csv"] if draw.random() < 0.5 else ["--json"])]
+    if command == "both":
+        files = ["--positive", name, "--negative", _pick(draw, ["s.fa", "t.csv", name])]
+        return ["fit", *files, "--method", "unif"]
     if command == "info":
         return [command, name, *options[:2]]
     method = _pick(draw, ["clmkl", "clmkl", "mkl", "unif", "hlmkl"])
@@ -174,7 +183,7 @@ def _command(draw, command, name, options):
         line += [_pick(draw, ["--regression", "--balanced", "--no-header", "--header"])]
     if command == "tune":
         line += ["--C", "0.1,1", "--folds", "2"]
-        line += ["--p", "1", "--evenness", "0.5,1"] if method in ("clmkl", "hlmkl") else []
+        line += ["--p", "1", "--evenness", "0.5,1"] if method == "clmkl" else []
     return line
 
 
@@ -186,6 +195,13 @@ def _run(*line):
     with warnings.catch_warnings():
         warnings.simplefilter("default")
         return CliRunner().invoke(app, [str(word) for word in line])
+
+
+def _run_apart(*line):
+    """Return the answer of a command in a process of its own, as `_run` has it."""
+    program = [sys.executable, "-c", "from localmkl.cli import main; main()"]
+    done = subprocess.run([*program, *line], capture_output=True, text=True, stdin=subprocess.DEVNULL)
+    return SimpleNamespace(exit_code=done.returncode, exception=None, stdout=done.stdout, stderr=done.stderr)
 
 
 def _defect(said, before, folder):

@@ -30,6 +30,7 @@ SPOKEN = {
     "`class_weight`": "--balanced",
     "`random_state`": "--seed",
     "`grams`": "the Grams",
+    "X must hold the letters": "The sequences must hold the letters",
     **{
         f"`{name}`": f"--{name}"
         for name in ("C", "p", "evenness", "epsilon", "normalize", "tol", "kernels", "variable", "labels")
@@ -136,8 +137,16 @@ def spoken(text):
     for written, said in SPOKEN.items():
         text = text.replace(written, said)
     text = re.sub(r"`grams\[(\d+)\]`", lambda found: f"Gram {int(found[1]) + 1}", text)
+    text = re.sub(r"\b[A-Z]\w+\b", lambda found: _kernel_words().get(found[0], found[0]), text)
     text = re.sub(r"`(\w+)`", r"\1", text)
     return text if len(text) <= LONGEST else f"{text[: LONGEST // 2]} ... {text[-LONGEST // 2 :]}"
+
+
+def _kernel_words():
+    """Return the words for kernel classes."""
+    from localmkl.cli.words import KERNELS
+
+    return {kind: word for word, (kind, _) in KERNELS.items()}
 
 
 def _os_reason(error):
