@@ -114,7 +114,7 @@ KERNELS = [
     "rbf factor=abc",
 ]
 PYTHON = re.compile(
-    r"`\w+=|`unique_names|`n_clusters|`max_iter|`gate_kernel|`class_weight|Traceback|object at 0x"
+    r"`\w+=(?!\.)|`unique_names|`n_clusters|`max_iter|`gate_kernel|`class_weight|Traceback|object at 0x"
 )
 
 

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import zipfile
 
 import numpy as np
 import pytest
@@ -146,6 +147,10 @@ def test_marks_and_line_ends_of_other_systems_are_read(call, tmp_path, ends):
         (["--C", "1-1000000", "--tune"], FAILED, "stands for 1000000 values"),
         (["--gate", "²"], FAILED, "The kernel '²' is not known"),
         (["--tol", "nan"], FAILED, "--tol must be"),
+        (["--normalize", ""], FAILED, "'cosine', 'none', got ''"),
+        (["--kernels", "linear standardize=maybe"], FAILED, "must be true or false, got 'maybe'"),
+        (["--kernels", "chi2"], FAILED, "chi2 needs columns without negative values"),
+        (["--variable", "K"], MISUSED, "--variable is for Gram files"),
     ],
 )
 def test_absurd_values_are_refused_in_the_words_of_the_command_line(call, tmp_path, options, code, words):
@@ -191,6 +196,17 @@ def test_only_whole_and_different_numbers_are_identifiers():
     assert identifiers(frame) == {"day", "index"}
     assert identifiers(frame[["day"]]) == set()
     assert numeric_names(frame.assign(city="Ulm", gap=np.nan)) == ["id", "day", "dose", "index"]
+
+
+def test_a_model_of_thousands_of_columns_is_few_arrays(call, tmp_path):
+    draw = np.random.default_rng(0).normal(size=(12, 3000)).round(2)
+    lines = [",".join([*map(str, row), "ab"[k % 2]]) for k, row in enumerate(draw)]
+    write(tmp_path / "t.csv", [",".join([*(f"g{k}" for k in range(3000)), "state"]), *lines])
+    call("fit", "t.csv", "--target", "state", "--method", "unif", "-q")
+    with zipfile.ZipFile(tmp_path / "model.localmkl") as archive:
+        assert len(archive.namelist()) < 100
+        assert len(archive.read("schema.json")) < 10**6
+    assert "12 of which the model was trained on" in call("predict", "model.localmkl", "t.csv").err
 
 
 def test_rare_classes_and_models_of_one_class_are_said(call, tmp_path):

@@ -152,6 +152,8 @@ def parse_rows(text, n_rows):
 def read_labelled(path, asked):
     """Return the content of a training file, or of two; labels must be there."""
     path, kind = Path(path), kind_of(path)
+    if asked.variable is not None and kind != GRAMS:
+        raise Misuse("--variable is for Gram files.")
     if asked.negative is not None:
         return _two_classes(path, asked)
     if kind == TABLE:
@@ -404,6 +406,10 @@ def _left_out(frame):
 def _on_sequences(content, wanted):
     if wanted.is_vector:
         raise ValueError(f"{str(content.path)!r} holds sequences, but {wanted.word!r} needs numeric columns.")
+    if "column" in wanted.parameters:
+        raise ValueError(
+            f"{str(content.path)!r} has no columns; leave out column= of the kernel {wanted.word!r}."
+        )
     return wanted.make(alphabet=guess_alphabet(content.rows))
 
 

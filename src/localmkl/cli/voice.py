@@ -30,7 +30,8 @@ SPOKEN = {
     "`class_weight`": "--balanced",
     "`random_state`": "--seed",
     "`grams`": "the Grams",
-    "X must hold the letters": "The sequences must hold the letters",
+    "`X` must hold the letters": "The sequences must hold the letters",
+    "'cosine', None": "'cosine', 'none'",
     **{
         f"`{name}`": f"--{name}"
         for name in ("C", "p", "evenness", "epsilon", "normalize", "tol", "kernels", "variable", "labels")
@@ -96,6 +97,8 @@ class Voice:
         """Turn exceptions into a sentence and an exit code, and warnings into a line."""
         with warnings.catch_warnings():
             warnings.simplefilter("default", UserWarning)
+            for kind in (RuntimeWarning, FutureWarning):  # of NumPy and others: results are checked for NaN
+                warnings.simplefilter("ignore", kind)
             warnings.showwarning = _show_warning
             try:
                 yield
@@ -125,7 +128,7 @@ def sentence(error):
     "unexpected KeyError: 'x'; please report it, with what --debug shows."
     """
     if isinstance(error, OSError) and error.filename is not None:
-        return f"{str(error.filename)!r} {_os_reason(error)}"
+        return _shortened(f"{str(error.filename)!r} {_os_reason(error)}")
     if isinstance(error, EXPECTED):
         return spoken(str(error)) or type(error).__name__
     return f"unexpected {type(error).__name__}: {error}; please report it, with what --debug shows."
@@ -138,7 +141,10 @@ def spoken(text):
         text = text.replace(written, said)
     text = re.sub(r"`grams\[(\d+)\]`", lambda found: f"Gram {int(found[1]) + 1}", text)
     text = re.sub(r"\b[A-Z]\w+\b", lambda found: _kernel_words().get(found[0], found[0]), text)
-    text = re.sub(r"`(\w+)`", r"\1", text)
+    return _shortened(re.sub(r"`(\w+)`", r"\1", text))
+
+
+def _shortened(text):
     return text if len(text) <= LONGEST else f"{text[: LONGEST // 2]} ... {text[-LONGEST // 2 :]}"
 
 

@@ -257,6 +257,10 @@ def _check(word, values, parameters):
     for name in parameters:
         if name not in known:
             raise ValueError(f"The kernel {word!r} has no parameter {name!r}; it has {', '.join(known)}.")
+        if isinstance(known[name].default, bool) and not isinstance(parameters[name], bool):
+            raise ValueError(
+                f"{name} of the kernel {word!r} must be true or false, got {str(parameters[name])!r}."
+            )
     if each is None:
         return [wanted]
     place = "columns" if wanted.is_vector else "column"
@@ -267,4 +271,4 @@ def _check(word, values, parameters):
 
 
 def _parameters(kind):
-    return list(inspect.signature(kind).parameters)
+    return inspect.signature(kind).parameters

@@ -487,7 +487,7 @@ def _take_apart(frame):
 def _put_together(parts):
     import pandas as pd
 
-    columns = {}
+    columns: dict[int, np.ndarray] = {}
     for places, block in parts["blocks"]:
         columns |= {int(place): column for place, column in zip(places, block.T, strict=True)}
     frame = pd.DataFrame({place: columns[place] for place in sorted(columns)})
