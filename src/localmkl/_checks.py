@@ -127,6 +127,16 @@ def check_finite_grams(grams):
                 )
 
 
+def check_finite_decisions(parts, start):
+    """Raise if what kernels add to the decision on some rows, numbered from `start`, is NaN or infinite."""
+    wrong = ~np.isfinite(parts.reshape(len(parts), -1).sum(axis=1))
+    if wrong.any():
+        raise ValueError(
+            f"The decision on row {start + int(wrong.argmax())} is not a finite number: its values are too "
+            "large for the kernels; scale them, or leave the row out."
+        )
+
+
 def check_training_grams(grams):
     """Raise unless every Gram is square, symmetric and not clearly indefinite.
 

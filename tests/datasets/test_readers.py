@@ -69,7 +69,7 @@ def test_labels_come_from_a_second_file_by_name(tmp_path, text):
             {"labels": {"a": 1}},
             r"line 3: record 'b' must have a label in `labels`, it has none",
         ),
-        (b"\xff\xfe\x00", {}, r"x\.fa' must be a text file, got other bytes"),
+        (b"\xff\xfe\x00", {}, r"x\.fa' must be a text file in UTF-8, got other bytes"),
     ],
 )
 def test_a_bad_fasta_file_is_named_with_its_line(tmp_path, content, options, message):
@@ -269,3 +269,82 @@ def test_a_missing_package_is_named_with_its_extra(tmp_path, monkeypatch, packag
         ImportError, match=rf"needs the package {package}; install it with `pip install localmkl\[{extra}\]`"
     ):
         read(tmp_path / name)
+
+
+@pytest.mark.parametrize(
+    "written, kind, different",
+    [
+        (["1", "-1", "1"], "i", 2),
+        (["1.0", "2.0", "-1.5e0"], "f", 3),
+        (["1.5", "1.50", "2"], "f", 2),
+        (["1", "01"], "U", 2),
+        (["1", "1.0"], "U", 2),
+        (["10", "1_0"], "U", 2),
+        (["01", "02"], "U", 2),
+        (["0", "-0"], "U", 2),
+        (["0x10", "16"], "U", 2),
+        (["True", "TRUE", "true"], "U", 3),
+        (["inf", "Infinity", "1e999"], "U", 3),
+        (["1", "\u0661"], "U", 2),
+        ([str(2**64), str(2**64 + 1)], "U", 2),
+        (["None", "none"], "U", 2),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:The labels:UserWarning")
+def test_labels_that_are_written_differently_are_never_made_one(tmp_path, written, kind, different):
+    table = write(tmp_path, "x.csv", "".join(["a,y\n", *(f"{k},{y}\n" for k, y in enumerate(written))]))
+    fasta = write(tmp_path, "x.fa", "".join(f">r{k} label={y}\nAC\n" for k, y in enumerate(written)))
+    lines = write(tmp_path, "l.txt", "".join(f"r{k}\t{y}\n" for k, y in enumerate(written)))
+    for y in (
+        read_table(table, target="y").y,
+        read_fasta(fasta, labels="header").y,
+        read_fasta(fasta, labels=lines).y,
+    ):
+        assert y.dtype.kind == kind
+        assert len(np.unique(y)) == different
+
+
+def test_missing_labels_and_labels_that_differ_by_blanks_are_refused(tmp_path):
+    for word in ("NA", "nan", "", "null"):
+        path = write(tmp_path, "x.csv", f"a,y\n1,x\n2,{word}\n")
+        with pytest.raises(
+            ValueError, match=rf"line 3: must have a value .*, got {repr(word) if word else 'none'}"
+        ):
+            read_table(path, target="y")
+    with pytest.raises(ValueError, match=r"record 'b' must have `label=\.\.\.` in its header, got 'NA'"):
+        read_fasta(write(tmp_path, "x.fa", ">a label=1\nAC\n>b label=NA\nAC\n"), labels="header")
+    with pytest.raises(ValueError, match="The labels 'x' and ' x' differ by blanks alone"):
+        read_table(write(tmp_path, "x.csv", "a,y\n1,x\n2, x\n"), target="y")
+
+
+def test_names_that_come_twice_are_told_apart_and_said(tmp_path):
+    path = write(tmp_path, "x.csv", "a,b,a,,a.1\n1,2,3,4,5\n")
+    with pytest.warns(UserWarning, match="the column name 'a' comes 2 times"):
+        frame = read_table(path).frame
+    assert frame.iloc[0].to_dict() == {"a": 1, "b": 2, "a.2": 3, "Unnamed: 3": 4, "a.1": 5}
+
+
+def test_what_is_kept_as_text_is_kept_as_it_is_written(tmp_path):
+    path = write(tmp_path, "x.csv", "id,a\n007,1\n7,2\nNA,3\n")
+    assert read_table(path, text=["id"]).frame["id"].tolist() == ["007", "7", "NA"]
+
+
+def test_pickles_are_never_opened_and_cells_of_views_are_explained(tmp_path):
+    grams = np.array([np.eye(2), "x"], dtype=object)
+    np.save(tmp_path / "x.npy", grams, allow_pickle=True)
+    np.savez(tmp_path / "x.npz", K=grams, allow_pickle=True)
+    views = np.empty(2, dtype=object)
+    views[:] = [np.ones((4, 2)), np.ones((4, 3))]
+    labels = np.empty(2, dtype=object)
+    labels[:] = ["a", np.ones(3)]
+    scipy.io.savemat(tmp_path / "x.mat", {"V": views, "K": np.eye(2), "y": labels, "s": {"a": 1}})
+    for name, options, message in [
+        ("x.npy", {}, "must be an .npy file of numbers"),
+        ("x.npz", {}, "is not an .npz file of numbers"),
+        ("x.mat", {"variable": "V"}, r"must all have one shape.*; views of the data are no Grams"),
+        ("x.mat", {"variable": "s"}, r"must hold real numbers"),
+        ("x.mat", {"variable": "K", "labels": "y"}, r"variable 'y': must hold one label in each cell"),
+        ("x.mat", {"variable": "K", "labels": "s"}, r"variable 's': Labels must be numbers or text"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            read_grams(tmp_path / name, **options)

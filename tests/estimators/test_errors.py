@@ -689,3 +689,13 @@ def test_sequences_need_kernels_for_them(cls):
 def test_text_in_a_table_of_numbers_is_said(cls):
     table = np.full((24, 2), "red", dtype=object)
     fails(cls, "The rows must be numbers, got text .*'red'.*; encode it", X=table)
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_a_decision_that_is_not_finite_is_an_error_and_never_a_label():
+    X = np.random.default_rng(0).normal(size=(20, 2))
+    model = MKLClassifier([Linear(), RBF()]).fit(X, np.arange(20) % 2)
+    X[3] = [1e308, -1e308]
+    for ask in (model.predict, model.decision_function, model.contributions):
+        with pytest.raises(ValueError, match="The decision on row 3 is not a finite number"):
+            ask(X)

@@ -8,7 +8,7 @@ import typer
 
 import localmkl
 from localmkl.cli.voice import EXPECTED, INTERRUPTED, Misuse, Voice, sentence
-from localmkl.cli.words import METHODS
+from localmkl.cli.words import METHODS, parse_grids
 
 app = typer.Typer(
     name="localmkl",
@@ -20,6 +20,20 @@ app = typer.Typer(
 
 _option, _argument = typer.Option, typer.Argument
 Data = Annotated[Path, _argument(help="Table (.csv, .tsv, .parquet), FASTA, or Grams (.npz, .npy, .mat).")]
+TrainingData = Annotated[
+    Path | None,
+    _argument(help="Table (.csv, .tsv, .parquet), FASTA, or Grams (.npz, .npy, .mat).", show_default=False),
+]
+Positive = Annotated[Path | None, _option(help="FASTA file of the class 1, instead of DATA.")]
+Negative = Annotated[Path | None, _option(help="FASTA file of the class -1, with --positive.")]
+Header = Annotated[
+    bool | None,
+    _option(
+        "--header/--no-header",
+        help="Whether the first line of a table names its columns; else they are called 1, 2, 3 ...",
+        show_default=False,
+    ),
+]
 Model = Annotated[Path, _argument(help="A model that 'fit' or 'tune' has written.")]
 Target = Annotated[
     str | None,
@@ -50,7 +64,7 @@ Balanced = Annotated[bool, _option("--balanced", help="Weigh classes by how rare
 Tol = Annotated[float | None, _option(help="Relative duality gap to reach (default: 1e-3).")]
 Variable = Annotated[str | None, _option(help="Gram file: the variable that holds the Grams.")]
 Rows = Annotated[str | None, _option(help="Gram file: rows START:STOP, counted from 0; default: all.")]
-Seed = Annotated[int, _option(help="Seed of everything random.", min=0)]
+Seed = Annotated[int, _option(help="Seed of everything random.", min=0, max=2**32 - 1)]
 Folds = Annotated[int, _option(help="Folds of the cross-validation.", min=2)]
 Scoring = Annotated[str | None, _option(help="A metric of scikit-learn; default: roc_auc, accuracy or r2.")]
 Jobs = Annotated[int | None, _option(help="Worker processes.", min=1)]
@@ -85,7 +99,7 @@ def _root(
 
 @app.command()
 def fit(
-    data: Data,
+    data: TrainingData = None,
     target: Target = None,
     kernels: Kernels = None,
     method: Method = "clmkl",
@@ -103,8 +117,11 @@ def fit(
         bool, _option("--tune", help="Search the parameters by cross-validation; options may then be lists.")
     ] = False,
     out: Annotated[Path, _option(help="The model.")] = Path("model.localmkl"),
+    positive: Positive = None,
+    negative: Negative = None,
     labels: Labels = None,
     names: Names = None,
+    header: Header = None,
     gate: Gate = None,
     normalize: Normalize = None,
     balanced: Balanced = False,
@@ -123,11 +140,14 @@ def fit(
     """
     voice = Voice(as_json, quiet, debug)
     with voice.plainly():
+        values = {"C": c, "p": p, "n_clusters": clusters, "evenness": evenness, "epsilon": epsilon}
+        grids, content, asked = _ordered(
+            (data, positive, negative), (target, labels, names, variable, header), method, values
+        )
         from localmkl.cli.train import Order, train
 
-        values = {"C": c, "p": p, "n_clusters": clusters, "evenness": evenness, "epsilon": epsilon}
         order = Order(
-            data, out, (target, labels, names, variable), kernels, method, regression, values, gate,
+            content, out, asked, kernels, method, regression, grids, gate,
             normalize, balanced, tol, rows, seed,
         )  # fmt: skip
         if tune and unlabeled is not None:
@@ -137,7 +157,7 @@ def fit(
 
 @app.command()
 def tune(
-    data: Data,
+    data: TrainingData = None,
     target: Target = None,
     kernels: Kernels = None,
     method: Method = "clmkl",
@@ -152,8 +172,11 @@ def tune(
     out: Annotated[Path, _option(help="The best model, fitted on all rows.")] = Path("model.localmkl"),
     table: Annotated[Path | None, _option(help="CSV file of all scores.")] = None,
     jobs: Jobs = None,
+    positive: Positive = None,
+    negative: Negative = None,
     labels: Labels = None,
     names: Names = None,
+    header: Header = None,
     gate: Gate = None,
     normalize: Normalize = None,
     balanced: Balanced = False,
@@ -171,14 +194,44 @@ def tune(
     """
     voice = Voice(as_json, quiet, debug)
     with voice.plainly():
+        values = {"C": c, "p": p, "n_clusters": clusters, "evenness": evenness, "epsilon": epsilon}
+        grids, content, asked = _ordered(
+            (data, positive, negative), (target, labels, names, variable, header), method, values
+        )
         from localmkl.cli.train import Order, train
 
-        values = {"C": c, "p": p, "n_clusters": clusters, "evenness": evenness, "epsilon": epsilon}
         order = Order(
-            data, out, (target, labels, names, variable), kernels, method, regression, values, gate,
+            content, out, asked, kernels, method, regression, grids, gate,
             normalize, balanced, tol, rows, seed,
         )  # fmt: skip
         train(order, voice, search={"folds": folds, "scoring": scoring, "jobs": jobs, "table": table})
+
+
+def _ordered(files_given, where, method, values):
+    """Return parameters, training rows and what was asked for; what is wrong is said before heavy imports."""
+    data, positive, negative = files_given
+    if method not in METHODS:
+        raise Misuse(f"--method must be one of {', '.join(METHODS)}, got {method!r}.")
+    if data is not None and (positive is not None or negative is not None):
+        raise Misuse("DATA does not go with --positive and --negative: give one file, or these two.")
+    if data is None and (positive is None or negative is None):
+        raise Misuse("Name a file of training rows, DATA, or two FASTA files by --positive and --negative.")
+    grids = parse_grids(values)
+    from localmkl.cli.files import Asked, read_labelled
+
+    target, labels, names, variable, header = where
+    asked = Asked(target, labels, names, variable, header, negative)
+    return grids, read_labelled(positive if data is None else data, asked), asked
+
+
+def _look_at(model, data):
+    """Raise if files are not there or of no known kind, before heavy imports."""
+    from localmkl.cli.files import check_regular, kind_of
+
+    check_regular(model)
+    if data is not None:
+        kind_of(data)
+        check_regular(data)
 
 
 @app.command()
@@ -189,6 +242,7 @@ def predict(
     target: Target = None,
     labels: Labels = None,
     names: Names = None,
+    header: Header = None,
     variable: Variable = None,
     rows: Rows = None,
     as_json: Json = False,
@@ -201,14 +255,15 @@ def predict(
     """
     voice = Voice(as_json, quiet, debug)
     with voice.plainly():
+        _look_at(model, data)
         from localmkl.cli import use
         from localmkl.persistence import write_whole
 
         if out is not None:
             use.check_place(out)
         subject = use.open_model(model)
-        where = {"target": target, "labels": labels, "names": names, "variable": variable, "rows": rows}
-        content = use.read_for(subject, data, **where)
+        where = {"target": target, "labels": labels, "names": names, "variable": variable, "header": header}
+        content = use.read_for(subject, data, rows=rows, **where)
         with voice.working(f"predicting {len(content)} rows"):
             header, table = use.predict(subject, content)
         scores = use.score(subject, content, table)
@@ -238,6 +293,7 @@ def report(
     target: Target = None,
     labels: Labels = None,
     names: Names = None,
+    header: Header = None,
     variable: Variable = None,
     rows: Rows = None,
     seed: Seed = 0,
@@ -248,12 +304,13 @@ def report(
     """Write what a model says, and how good it is, as one HTML file."""
     voice = Voice(as_json, quiet, debug)
     with voice.plainly():
+        _look_at(model, data)
         from localmkl.cli import use
 
         use.check_place(out)
         subject = use.open_model(model)
-        where = {"target": target, "labels": labels, "names": names, "variable": variable, "rows": rows}
-        content = None if data is None else use.read_for(subject, data, **where)
+        where = {"target": target, "labels": labels, "names": names, "variable": variable, "header": header}
+        content = None if data is None else use.read_for(subject, data, rows=rows, **where)
         with voice.working("writing the report: cross-validation may take a while"):
             path = use.write(subject, content, out, title=title, cv=folds, baselines=baselines, seed=seed)
         voice.result({"out": str(path)}, f"The report: {path.resolve()}")
@@ -265,6 +322,7 @@ def info(
     target: Target = None,
     labels: Labels = None,
     variable: Variable = None,
+    header: Header = None,
     as_json: Json = False,
     quiet: Quiet = False,
     debug: Debug = False,
@@ -272,14 +330,15 @@ def info(
     """Say what is in a model or in a data file."""
     voice = Voice(as_json, quiet, debug)
     with voice.plainly():
-        from localmkl.cli import files, tell, use
+        from localmkl.cli import files, tell
 
         if files.is_model(file):
+            from localmkl.cli import use
+
             record, text = tell.describe_model(use.open_model(file))
         else:
-            record, text = tell.describe_data(
-                files.read_rows(file, files.Asked(target, labels, None, variable))
-            )
+            asked = files.Asked(target, labels, None, variable, header)
+            record, text = tell.describe_data(files.read_rows(file, asked))
         voice.result(record, text)
 
 

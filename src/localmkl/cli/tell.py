@@ -3,12 +3,21 @@
 import numpy as np
 
 from localmkl._checks import listed
-from localmkl.cli.files import GRAMS, SEQUENCES, TABLE, choose_kernels
-from localmkl.explain import kernel_shares, memberships_of
+from localmkl.cli.files import (
+    GRAMS,
+    SEQUENCES,
+    TABLE,
+    as_numbers,
+    default_kernels,
+    identifiers,
+    numeric_names,
+)
 
 
 def describe_model(subject):
     """Return what a model is, as a record and as text."""
+    from localmkl.explain import kernel_shares, memberships_of
+
     model, made = subject.model, getattr(subject.given, "made_", {})
     shares = kernel_shares(model)
     shown = (
@@ -122,12 +131,17 @@ def describe_data(content):
 
 def _default_kernels(content):
     """Return how many kernels a file gets by default, and which; none if it must be told."""
+    if content.kind == GRAMS:
+        return content.rows.n_kernels, f"the {content.rows.n_kernels} of the file"
     try:
-        chosen = choose_kernels(content)
+        given, said = default_kernels(content)
+        if content.kind == TABLE:
+            row_names = identifiers(content.rows)
+            used = [name for name in numeric_names(content.rows) if name not in row_names]
+            as_numbers(content, content.rows, used)
     except ValueError as error:
         return 0, f"none by default: {error}"
-    n_kernels = content.rows.n_kernels if content.kind == GRAMS else len(chosen.kernels)
-    return n_kernels, chosen.said
+    return sum(len(wanted.values) or 1 for wanted in given), said
 
 
 def _number(value):

@@ -2,7 +2,7 @@
 
 import time
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path
 
@@ -18,28 +18,31 @@ from localmkl.cli.files import (
     GRAMS,
     TABLE,
     Asked,
+    Content,
     choose_kernels,
     parse_rows,
     pick_columns,
-    read_labelled,
     read_rows,
 )
 from localmkl.cli.tell import describe_model
 from localmkl.cli.use import as_csv, check_place
 from localmkl.cli.voice import INTERRUPTED, Misuse
-from localmkl.cli.words import METHODS, parse_values
+from localmkl.cli.words import METHODS, OPTIONS
+from localmkl.datasets.labels import as_numbers
 from localmkl.experiments.results import provenance
+from localmkl.kernels.stack import take_rows
 from localmkl.model_selection import MKLSearchCV, score_table
 from localmkl.persistence import save, write_whole
 from localmkl.report.subject import Subject
-
-OPTIONS = {"n_clusters": "clusters", "gate_kernel": "gate", "class_weight": "balanced"}
-"""Parameters whose options have other names."""
 
 GRID = {"C": [0.1, 1.0, 10.0, 100.0], "p": [1.0, 4 / 3, 2.0], "evenness": [0.4, 0.5, 0.6, 0.7, 0.8, 1.0]}
 """What is tried for parameters that are not set; at evenness 1 there are no clusters."""
 
 MANY_LABELS = 20
+UNBALANCED = 5
+"""Classes are not balanced if the largest has more than this many times the rows of the smallest."""
+LOOKED_AT = 50
+"""Training rows of each class that are predicted to see whether only one class is."""
 FOLDS = 5
 
 
@@ -47,13 +50,13 @@ FOLDS = 5
 class Order:
     """What the user asked to be trained; the attributes are the options."""
 
-    data: Path
+    content: Content
     out: Path
-    where: tuple
+    asked: Asked
     kernels: str | None
     method: str
     regression: bool
-    values: dict[str, str | None]
+    grids: dict[str, list]
     gate: str | None
     normalize: str | None
     balanced: bool
@@ -65,13 +68,13 @@ class Order:
 
 def train(order, voice, search=None):
     """Train a model and write it; with `search` (its options), after a search over parameters."""
-    grids = _grids(order)
+    grids = order.grids
     if search is None and (several := [name for name, values in grids.items() if len(values) > 1]):
         raise Misuse(f"--{OPTIONS.get(several[0], several[0])} has several values; search them with --tune.")
     kind = _kind_of_estimator(order, grids)
     check_place(order.out)
-    asked = Asked(*order.where)
-    content, rows = _take(read_labelled(order.data, asked), order.rows)
+    asked = order.asked
+    content, rows = _take(_for_task(order.content, order.regression), order.rows)
     _check_targets(content, order.regression)
     chosen = choose_kernels(content, order.kernels, order.gate)
     content = chosen.content
@@ -88,36 +91,51 @@ def train(order, voice, search=None):
     made = {
         **provenance(),
         "seconds": time.perf_counter() - start,
-        "file": str(order.data),
+        "file": str(content.path),
         "kind": content.kind,
         "kernels": chosen.said,
         "kernel_names": chosen.names,
         "target": asked.target,
         "names_column": asked.names,
         "variable": asked.variable,
+        "header": asked.header,
         "rows": rows,
         "y": content.y,  # with the names, for a report of the training rows
         "names": content.names,
     }
+    if not order.regression:
+        _say_doubts(model, content, voice, order.balanced)
     model.made_ = made
     save(model, order.out)
     record, text = describe_model(Subject(model, kernel_names=chosen.names))
     voice.result({"out": str(order.out), **record}, f"{text}\nwritten    {order.out}")
 
 
-def _grids(order):
-    """Return the values of each parameter that the options name."""
-    grids = {}
-    for name, text in order.values.items():
-        if text is None:
-            continue
-        grids[name] = parse_values(text)
-        wrong = [
-            value for value in grids[name] if isinstance(value, bool) or not isinstance(value, int | float)
-        ]
-        if wrong or not grids[name]:
-            raise Misuse(f"--{OPTIONS.get(name, name)} must be a number or a list of numbers, got {text!r}.")
-    return grids
+def _for_task(content, regression):
+    """Return the content with numbers as targets if these are wanted and all of them are numbers."""
+    if not regression or content.y.dtype.kind in "iuf":
+        return content
+    numbers = as_numbers(content.y)
+    return content if numbers is None else replace(content, y=numbers)
+
+
+def _say_doubts(model, content, voice, balanced):
+    """Say that classes are not balanced, or that a model predicts one of them alone.
+
+    The second is judged by some training rows of each class.
+    """
+    labels, counts = np.unique(content.y, return_counts=True)
+    by_class = [np.flatnonzero(content.y == label)[:LOOKED_AT] for label in labels]
+    said = np.unique(model.predict(take_rows(content.rows, np.concatenate(by_class))))
+    if len(said) == 1:
+        hint = "try a larger --C, or other kernels" if balanced else "try --balanced, or a larger --C"
+        voice.note(f"The model predicts {str(said[0])!r} for training rows of every class; {hint}.")
+    elif not balanced and counts.max() > UNBALANCED * counts.min():
+        most, least = counts.argmax(), counts.argmin()
+        voice.note(
+            f"The classes are not balanced: {counts[most]} rows of {str(labels[most])!r}, {counts[least]} of "
+            f"{str(labels[least])!r}; --balanced weighs them by how rare they are."
+        )
 
 
 def _take(content, text):
@@ -169,8 +187,6 @@ def _check_targets(content, regression):
 
 def _kind_of_estimator(order, grids):
     """Return the class that the options ask for; refuse options that it does not have."""
-    if order.method not in METHODS:
-        raise Misuse(f"--method must be one of {', '.join(METHODS)}, got {order.method!r}.")
     kind = getattr(localmkl, METHODS[order.method] + ("Regressor" if order.regression else "Classifier"))
     asked = [*grids, *(["gate_kernel"] if order.gate else []), *(["class_weight"] if order.balanced else [])]
     for name in asked:

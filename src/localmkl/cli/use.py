@@ -87,7 +87,7 @@ def kind_for(subject):
     return TABLE if hasattr(rows, "iloc") or np.ndim(rows) == 2 else SEQUENCES
 
 
-def read_for(subject, path, *, target=None, labels=None, names=None, variable=None, rows=None):
+def read_for(subject, path, *, target=None, labels=None, names=None, variable=None, header=None, rows=None):
     """Return the content of a file as a model takes it; what is not said is as in the fit."""
     made = made_of(subject.given)
     asked = Asked(
@@ -95,6 +95,7 @@ def read_for(subject, path, *, target=None, labels=None, names=None, variable=No
         labels,
         names or made.get("names_column"),
         variable or made.get("variable"),
+        made.get("header") if header is None else header,
     )
     content, wanted = read_rows(path, asked), kind_for(subject)
     if content.kind != wanted:
@@ -111,7 +112,7 @@ def _as_fitted(subject, content):
     frame, model = content.rows, subject.model
     columns = getattr(subject.whole, "feature_names_in_", None)
     if columns is None:  # fitted on an array
-        return replace(content, rows=as_numbers(content.path, frame, frame.columns).to_numpy())
+        return replace(content, rows=as_numbers(content, frame, frame.columns).to_numpy())
     missing = [name for name in columns if name not in frame.columns]
     if missing:
         raise ValueError(
@@ -120,8 +121,8 @@ def _as_fitted(subject, content):
         )
     if subject.whole is not model:  # a pipeline knows what its columns are
         return replace(content, rows=frame[list(columns)])
-    numeric = list(columns) if model.kernels is None else numeric_columns(model.kernels_)
-    return replace(content, rows=as_numbers(content.path, frame[list(columns)], numeric))
+    numeric = list(columns) if model.kernels is None else numeric_columns(model.kernels_, columns)
+    return replace(content, rows=as_numbers(content, frame[list(columns)], numeric))
 
 
 def _cross_grams(subject, content, text):

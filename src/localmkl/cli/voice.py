@@ -7,6 +7,7 @@ Exit codes: 0 done; 1 a file or its content is not what was expected; 2 the comm
 import csv
 import json
 import os
+import re
 import sys
 import warnings
 from contextlib import contextmanager
@@ -16,6 +17,27 @@ import typer
 
 FAILED, MISUSED, INTERRUPTED = 1, 2, 130
 EXPECTED = (ValueError, TypeError, OSError, ImportError, MemoryError, RuntimeError)
+
+
+LONGEST = 1000
+"""Letters of a sentence; what stands between its ends is left out."""
+SPOKEN = {
+    "raise `max_iter` or `tol`": "raise --tol",
+    "pass `header=False`": "say --no-header",
+    "`n_clusters`": "--clusters",
+    "1/n_clusters": "1/clusters",
+    "`gate_kernel`": "--gate",
+    "`class_weight`": "--balanced",
+    "`random_state`": "--seed",
+    "`grams`": "the Grams",
+    "`X` must hold the letters": "The sequences must hold the letters",
+    "'cosine', None": "'cosine', 'none'",
+    **{
+        f"`{name}`": f"--{name}"
+        for name in ("C", "p", "evenness", "epsilon", "normalize", "tol", "kernels", "variable", "labels")
+    },
+}
+"""What is called otherwise on the command line than in Python."""
 
 
 class Misuse(ValueError):
@@ -75,6 +97,8 @@ class Voice:
         """Turn exceptions into a sentence and an exit code, and warnings into a line."""
         with warnings.catch_warnings():
             warnings.simplefilter("default", UserWarning)
+            for kind in (RuntimeWarning, FutureWarning):  # of NumPy and others: results are checked for NaN
+                warnings.simplefilter("ignore", kind)
             warnings.showwarning = _show_warning
             try:
                 yield
@@ -98,16 +122,37 @@ def sentence(error):
 
     Examples
     --------
-    >>> sentence(ValueError("`C` must be positive,    got -1."))
-    '`C` must be positive, got -1.'
+    >>> sentence(ValueError("`n_clusters` must be an integer,    got -1."))
+    '--clusters must be an integer, got -1.'
     >>> sentence(KeyError("x"))
     "unexpected KeyError: 'x'; please report it, with what --debug shows."
     """
     if isinstance(error, OSError) and error.filename is not None:
-        return f"{str(error.filename)!r} {_os_reason(error)}"
+        return _shortened(f"{str(error.filename)!r} {_os_reason(error)}")
     if isinstance(error, EXPECTED):
-        return " ".join(str(error).split()) or type(error).__name__
+        return spoken(str(error)) or type(error).__name__
     return f"unexpected {type(error).__name__}: {error}; please report it, with what --debug shows."
+
+
+def spoken(text):
+    """Return a message of the package in one line and in the words of the command line."""
+    text = " ".join(text.split())
+    for written, said in SPOKEN.items():
+        text = text.replace(written, said)
+    text = re.sub(r"`grams\[(\d+)\]`", lambda found: f"Gram {int(found[1]) + 1}", text)
+    text = re.sub(r"\b[A-Z]\w+\b", lambda found: _kernel_words().get(found[0], found[0]), text)
+    return _shortened(re.sub(r"`(\w+)`", r"\1", text))
+
+
+def _shortened(text):
+    return text if len(text) <= LONGEST else f"{text[: LONGEST // 2]} ... {text[-LONGEST // 2 :]}"
+
+
+def _kernel_words():
+    """Return the words for kernel classes."""
+    from localmkl.cli.words import KERNELS
+
+    return {kind: word for word, (kind, _) in KERNELS.items()}
 
 
 def _os_reason(error):
@@ -121,7 +166,7 @@ def _os_reason(error):
 
 
 def _show_warning(message, category, filename, lineno, file=None, line=None):
-    typer.echo(f"Warning: {' '.join(str(message).split())}", err=True)
+    typer.echo(f"Warning: {spoken(str(message))}", err=True)
 
 
 def _plain(value):

@@ -15,9 +15,11 @@ import shlex
 import tomllib
 from dataclasses import dataclass, field
 from difflib import get_close_matches
-from fractions import Fraction
+from math import isfinite
 from pathlib import Path
 from typing import Any
+
+from localmkl.cli.voice import Misuse
 
 KERNELS = {
     "linear": ("Linear", None),
@@ -36,10 +38,19 @@ KERNELS = {
 }
 """Word: (class in `localmkl.kernels`, parameter of the values after the colon)."""
 
+OPTIONS = {"n_clusters": "clusters", "gate_kernel": "gate", "class_weight": "balanced"}
+"""Parameters whose options have other names."""
+
 METHODS = {"clmkl": "CLMKL", "hlmkl": "HLMKL", "lmkl": "LMKL", "mkl": "MKL", "unif": "UniformMKL"}
 """Word: what the names of the method's classifier and regressor begin with."""
 
-_RANGE = re.compile(r"(\d+)-(\d+)")
+MOST = 1000
+"""Values that a range may stand for."""
+
+_RANGE = re.compile(r"([0-9]{1,18})-([0-9]{1,18})")
+_WHOLE = re.compile(r"[+-]?[0-9]{1,18}")
+_NUMBER = r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
+_FRACTION = re.compile(rf"({_NUMBER})(?:/({_NUMBER}))?")
 _CONSTANTS = {"true": True, "false": False, "none": None}
 
 
@@ -128,20 +139,48 @@ def parse_values(text):
             low, high = int(ends[1]), int(ends[2])
             if low > high:
                 raise ValueError(f"A range must run upwards, got {part.strip()!r}; write {high}-{low}.")
+            if high - low >= MOST:
+                raise ValueError(
+                    f"{part.strip()!r} stands for {high - low + 1} values, at most {MOST} are taken."
+                )
             values += range(low, high + 1)
         elif part.strip():
             values.append(_value(part.strip()))
     return values
 
 
+def parse_grids(options):
+    """Return the values of each parameter that options name, a list, from their texts.
+
+    Examples
+    --------
+    >>> parse_grids({"C": "0.1,1", "p": None})
+    {'C': [0.1, 1]}
+    """
+    grids = {}
+    for name, text in options.items():
+        if text is None:
+            continue
+        grids[name] = parse_values(text)
+        wrong = [value for value in grids[name] if not _is_finite(value)]
+        if wrong or not grids[name]:
+            raise Misuse(f"--{OPTIONS.get(name, name)} must be a number or a list of numbers, got {text!r}.")
+    return grids
+
+
+def _is_finite(value):
+    return isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value)
+
+
 def _value(text):
     if text.lower() in _CONSTANTS:
         return _CONSTANTS[text.lower()]
-    try:
-        number = Fraction(text)
-    except (ValueError, ZeroDivisionError):
+    if _WHOLE.fullmatch(text):
+        return int(text)
+    number = _FRACTION.fullmatch(text)
+    if number is None or (number[2] is not None and float(number[2]) == 0.0):
         return text
-    return int(text) if re.fullmatch(r"[+-]?\d+", text) else float(number)
+    return float(number[1]) / float(number[2] or 1)
 
 
 def _from_words(text):
@@ -161,13 +200,27 @@ def _from_words(text):
                 "kernels are separated by ';'."
             )
         parameters[name] = value if name in ("columns", "column", "each") else _value(value)
-    return _check(word, tuple(parse_values(values)), parameters)
+    return _check(word, tuple(_kernel_values(values)), parameters)
+
+
+def _kernel_values(text):
+    """Return the values of as many kernels; too many are refused with the memory they would take."""
+    ranges = [_RANGE.fullmatch(part.strip()) for part in str(text).split(",")]
+    n_kernels = sum(int(ends[2]) - int(ends[1]) + 1 for ends in ranges if ends is not None)
+    if n_kernels > MOST:
+        raise ValueError(
+            f"{text!r} stands for {n_kernels} kernels, at most {MOST} are taken: on 1000 rows they need "
+            f"{n_kernels * 8e6 / 2**30:,.0f} GiB of memory."
+        )
+    return parse_values(text)
 
 
 def _from_toml(path):
+    from localmkl.datasets.opening import read_text
+
     try:
-        content = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        content = tomllib.loads(read_text(path))
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise ValueError(f"{str(path)!r} must be a TOML file, it is not: {error}.") from error
     tables = content.pop("kernel", None)
     if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables) or content:
@@ -180,13 +233,13 @@ def _from_toml(path):
 
 
 def _from_table(path, table):
-    if "name" not in table:
+    if not isinstance(table.get("name"), str):
         raise ValueError(f"{str(path)!r}: every [[kernel]] must have a `name`, got {table!r}.")
     word, parameters = table["name"], {key: value for key, value in table.items() if key != "name"}
     own = KERNELS.get(word, (None, None))[1]
     values = parameters.pop(own, ())
     if isinstance(values, str):
-        values = parse_values(values)
+        values = _kernel_values(values)
     return _check(word, tuple(values) if isinstance(values, list | tuple) else (values,), parameters)
 
 
@@ -204,12 +257,18 @@ def _check(word, values, parameters):
     for name in parameters:
         if name not in known:
             raise ValueError(f"The kernel {word!r} has no parameter {name!r}; it has {', '.join(known)}.")
+        if isinstance(known[name].default, bool) and not isinstance(parameters[name], bool):
+            raise ValueError(
+                f"{name} of the kernel {word!r} must be true or false, got {str(parameters[name])!r}."
+            )
     if each is None:
         return [wanted]
     place = "columns" if wanted.is_vector else "column"
     patterns = each.split(",") if isinstance(each, str) else each
+    if not isinstance(patterns, list):
+        raise ValueError(f"`each` of the kernel {word!r} must be names or patterns, got {each!r}.")
     return [Wanted(word, values, {**parameters, place: pattern}) for pattern in patterns]
 
 
 def _parameters(kind):
-    return list(inspect.signature(kind).parameters)
+    return inspect.signature(kind).parameters

@@ -1,40 +1,59 @@
-"""Data: shipped (``load_*``), fetched (``fetch_*``), generated (``make_*``), from files (``read_*``)."""
+"""Data: shipped (``load_*``), fetched (``fetch_*``), generated (``make_*``), from files (``read_*``).
 
-from localmkl.datasets.fetchers import (
-    ProteinFold,
-    ViewsData,
-    data_home,
-    fetch_celegans_acceptor,
-    fetch_mfeat,
-    fetch_mouse_promoters,
-    fetch_protein_fold,
-)
-from localmkl.datasets.generated import LocalizedData, make_localized
-from localmkl.datasets.readers import (
-    GramData,
-    SequenceData,
-    TableData,
-    read_fasta,
-    read_grams,
-    read_table,
-)
-from localmkl.datasets.splice import load_splice
+The names below are imported on first use, as those of `localmkl` are.
+"""
 
-__all__ = [
-    "GramData",
-    "LocalizedData",
-    "ProteinFold",
-    "SequenceData",
-    "TableData",
-    "ViewsData",
-    "data_home",
-    "fetch_celegans_acceptor",
-    "fetch_mfeat",
-    "fetch_mouse_promoters",
-    "fetch_protein_fold",
-    "load_splice",
-    "make_localized",
-    "read_fasta",
-    "read_grams",
-    "read_table",
-]
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+_HOME = {
+    "GramData": "readers",
+    "LocalizedData": "generated",
+    "ProteinFold": "fetchers",
+    "SequenceData": "readers",
+    "TableData": "readers",
+    "ViewsData": "fetchers",
+    "data_home": "fetchers",
+    "fetch_celegans_acceptor": "fetchers",
+    "fetch_mfeat": "fetchers",
+    "fetch_mouse_promoters": "fetchers",
+    "fetch_protein_fold": "fetchers",
+    "load_splice": "splice",
+    "make_localized": "generated",
+    "read_fasta": "readers",
+    "read_grams": "readers",
+    "read_table": "readers",
+}
+
+__all__ = list(_HOME)
+
+if TYPE_CHECKING:
+    from localmkl.datasets.fetchers import (  # noqa: F401
+        ProteinFold,
+        ViewsData,
+        data_home,
+        fetch_celegans_acceptor,
+        fetch_mfeat,
+        fetch_mouse_promoters,
+        fetch_protein_fold,
+    )
+    from localmkl.datasets.generated import LocalizedData, make_localized  # noqa: F401
+    from localmkl.datasets.readers import (  # noqa: F401
+        GramData,
+        SequenceData,
+        TableData,
+        read_fasta,
+        read_grams,
+        read_table,
+    )
+    from localmkl.datasets.splice import load_splice  # noqa: F401
+
+
+def __getattr__(name):
+    if name in _HOME:
+        return getattr(import_module(f"localmkl.datasets.{_HOME[name]}"), name)
+    raise AttributeError(f"module 'localmkl.datasets' has no attribute {name!r}")
+
+
+def __dir__():
+    return sorted(__all__)

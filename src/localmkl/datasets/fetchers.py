@@ -14,7 +14,9 @@ from typing import NamedTuple
 import numpy as np
 
 from localmkl._checks import check_option
-from localmkl.datasets.readers import SequenceData, as_labels, read_fasta, read_mat, read_text, take_variable
+from localmkl.datasets.labels import as_labels
+from localmkl.datasets.opening import read_text
+from localmkl.datasets.readers import SequenceData, read_fasta, read_mat, take_variable
 from localmkl.kernels import GramStack
 
 DATA_HOME = "LOCALMKL_DATA"

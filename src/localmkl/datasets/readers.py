@@ -3,23 +3,22 @@
 Whatever is wrong with a file is said with its name and, where there is one, the line.
 """
 
-import bz2
-import gzip
-import lzma
 import re
 import zipfile
-import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from localmkl import _checks
-from localmkl.kernels import GramStack
-from localmkl.kernels.alphabets import alphabet_letters
+from localmkl.datasets.labels import MISSING, as_labels, typed_labels
+from localmkl.datasets.opening import check_regular, file_kind, parsing, read_text
+from localmkl.datasets.tables import SEPARATORS, field_at, read_delimited
 
-OPENERS: dict[str, Callable] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
+if TYPE_CHECKING:
+    from localmkl.kernels import GramStack
+
 HEADER = "header"
 
 
@@ -60,7 +59,7 @@ class GramData(NamedTuple):
     y : ndarray of shape (n_samples,), or None without labels
     """
 
-    grams: GramStack
+    grams: "GramStack"
     y: np.ndarray | None
 
 
@@ -74,7 +73,8 @@ def read_fasta(path, *, labels=None, alphabet=None, equal_length=False, unique_n
     labels : "header", "header:KEY", mapping, str or path-like, optional
         ``"header"`` takes ``label=...`` from each header, ``"header:KEY"`` takes ``KEY=...``; a mapping goes
         from names to labels; a file has one name and one label a line, between them a tab, a comma or blanks.
-        Labels that are all whole numbers become integers, those that are all numbers floats.
+        Labels that are all whole numbers become integers, those that are all plain numbers floats, unless two
+        that are written differently (1 and 01) became one.
     alphabet : {"dna", "rna", "protein"} or str, optional
         Refuse letters that are neither in it nor ambiguous.
     equal_length : bool, default=False
@@ -105,12 +105,12 @@ def read_fasta(path, *, labels=None, alphabet=None, equal_length=False, unique_n
     if alphabet is not None:
         _check_letters(path, lines, names, sequences, alphabet)
     if unique_names:
-        _check_unique(path, lines, names)
+        _check_unique(path, lines, names, "rename a record, or pass `unique_names=False`")
     y = None if labels is None else _find_labels(path, labels, headers, lines, names)
     return SequenceData(np.array(sequences, dtype=object), y, np.array(names, dtype=object))
 
 
-def read_table(path, *, target=None, columns=None):
+def read_table(path, *, target=None, columns=None, header=None, text=()):
     """Read a table with named columns from a CSV, TSV or Parquet file (needs pandas; Parquet needs pyarrow).
 
     Parameters
@@ -118,9 +118,15 @@ def read_table(path, *, target=None, columns=None):
     path : str or path-like
         ``.csv``, ``.tsv`` or ``.txt`` (tabs), also compressed, or ``.parquet``.
     target : str, optional
-        Column that holds the labels or target values; it is left out of the table.
+        Column that holds the labels or target values; it is left out of the table. As in `read_fasta`, labels
+        that are written differently stay different.
     columns : list of str, optional
         Columns to keep; all by default.
+    header : bool, optional
+        Whether the first line holds the names of the columns; without names they are called 1, 2, 3 ... By
+        default it does, and a first line that reads like data is an error.
+    text : list of str, optional
+        Columns to keep as they are written, names of rows for instance: ``007`` is no 7.
 
     Returns
     -------
@@ -142,46 +148,16 @@ def read_table(path, *, target=None, columns=None):
     pd = _import("pandas", "read_table", "frames")
     path = Path(path)
     kind = file_kind(path)
-    if kind == ".parquet":
-        _import("pyarrow", "read_table for .parquet files", "frames")
-    elif kind not in (".csv", ".tsv", ".txt"):
+    if kind != ".parquet" and kind not in SEPARATORS:
         raise ValueError(
             f"{_name(path)} must end in .csv, .tsv, .txt or .parquet (text also compressed), got {kind!r}; "
             "rename it, or read it with pandas."
         )
-    try:
-        if kind == ".parquet":
-            frame = pd.read_parquet(path)
-        else:
-            frame = pd.read_csv(path, sep="," if kind == ".csv" else "\t")
-    except (FileNotFoundError, IsADirectoryError, PermissionError):
-        raise
-    except UnicodeDecodeError as error:
-        raise ValueError(f"{_name(path)} must be a text file in UTF-8, got other bytes ({error}).") from error
-    except pd.errors.EmptyDataError as error:
-        raise ValueError(
-            f"{_name(path)} must start with a line of column names, got an empty file."
-        ) from error
-    except pd.errors.ParserError as error:
-        found = re.search(r"Expected (\d+) fields in line (\d+), saw (\d+)", str(error))
-        if found is None:
-            raise ValueError(f"{_name(path)} cannot be read as a table ({error}).") from error
-        expected, line, came = found.groups()
-        raise ValueError(
-            f"{_name(path)}, line {line}: must have {expected} fields as the lines above, got {came}."
-        ) from error
-    except (OSError, EOFError, zlib.error, ValueError) as error:
-        raise ValueError(f"{_name(path)} is cut short or damaged ({error}); fetch it again.") from error
-    if len(frame) == 0:
-        raise ValueError(f"{_name(path)} must hold at least one row below its column names, got none.")
-    head = str(frame.columns[0])
-    other = next((sign for sign in (";", ",", "\t") if sign in head), None)
-    if kind != ".parquet" and frame.shape[1] == 1 and other is not None:
-        expected = "commas" if kind == ".csv" else "tabs"
-        raise ValueError(
-            f"{_name(path)} must have {expected} between its columns, its first line has {other!r}; "
-            f"save it with {expected}."
-        )
+    if kind == ".parquet":
+        frame = _read_parquet(pd, path)
+    else:
+        as_written = [*text, *([] if target is None else [target])]
+        frame = read_delimited(pd, path, header=header, text=as_written)
     wanted = [*(columns or []), *([target] if target is not None else [])]
     missing = [name for name in wanted if name not in frame.columns]
     if missing:
@@ -190,15 +166,39 @@ def read_table(path, *, target=None, columns=None):
         )
     y = None
     if target is not None:
-        y = frame[target].to_numpy()
-        without = np.flatnonzero(frame[target].isna().to_numpy())
+        y, without = column_labels(path, frame.pop(target))
         if len(without):
-            place = f", line {without[0] + 2}" if kind != ".parquet" else f", row {without[0]}"
+            place, came = field_at(path, without[0], target, header=header)
             raise ValueError(
-                f"{_name(path)}{place}: must have a value in the target column {target!r}, got none."
+                f"{_name(path)}, {place}: must have a value in the target column {target!r}, "
+                f"got {repr(came) if came else 'none'}; fill it in, or leave the row out."
             )
-        frame = frame.drop(columns=target)
     return TableData(frame if columns is None else frame[list(columns)], y)
+
+
+def column_labels(path, column):
+    """Return the labels in a column of a table, None where some are missing, and the rows without."""
+    if file_kind(path) == ".parquet":
+        without = np.flatnonzero(column.isna().to_numpy())
+        return None if len(without) else typed_labels(column.to_numpy()), without
+    without = np.flatnonzero([text.strip() in MISSING for text in column])
+    return None if len(without) else as_labels(column), without
+
+
+def _read_parquet(pd, path):
+    _import("pyarrow", "read_table for .parquet files", "frames")
+    check_regular(path)
+    with parsing(path, "is cut short or damaged, or no Parquet file"):
+        frame = pd.read_parquet(path)
+    frame.columns = frame.columns.map(str)
+    if not frame.columns.is_unique:
+        double = frame.columns[frame.columns.duplicated()][0]
+        raise ValueError(f"{_name(path)}: the column name {double!r} must come once, it comes several times.")
+    if frame.shape[0] == 0 or frame.shape[1] == 0:
+        raise ValueError(
+            f"{_name(path)} must hold rows and columns, got {frame.shape[0]} x {frame.shape[1]}."
+        )
+    return frame.reset_index(drop=True)
 
 
 def read_grams(path, *, variable=None, labels=None):
@@ -230,6 +230,8 @@ def read_grams(path, *, variable=None, labels=None):
     >>> grams, y.tolist()
     (GramStack(3 kernels, 5 x 5, float64), [0, 1, 0, 1, 1])
     """
+    from localmkl.kernels import GramStack
+
     path = Path(path)
     kind = file_kind(path)
     if kind not in (".npy", ".npz", ".mat"):
@@ -237,16 +239,17 @@ def read_grams(path, *, variable=None, labels=None):
     if kind == ".npy":
         if labels is not None or variable is not None:
             raise ValueError(f"{_name(path)} has no named variables, got `variable` or `labels`; use .npz.")
-        stack = GramStack.open(path)
-        _check_stack(path, stack.grams)
-        return GramData(stack, None)
+        check_regular(path)
+        with parsing(path, "must be an .npy file of numbers, as `numpy.save` writes it"):
+            array = np.lib.format.open_memmap(path, mode="r")
+        return GramData(GramStack(_check_stack(path, _as_stack(path, None, array))), None)
     variables = read_npz(path) if kind == ".npz" else read_mat(path)
     if variable is None:
         variable = _only_stack(path, variables)
     grams = _check_stack(path, _as_stack(path, variable, take_variable(path, variables, variable)))
     y = None
     if labels is not None:
-        y = np.asarray(take_variable(path, variables, labels)).ravel()
+        y = _row_labels(path, labels, take_variable(path, variables, labels))
         if len(y) != grams.shape[1]:
             raise ValueError(
                 f"{_name(path)} must hold one label for each of the {grams.shape[1]} rows in {labels!r}, "
@@ -257,30 +260,34 @@ def read_grams(path, *, variable=None, labels=None):
 
 def read_npz(path):
     """Return the arrays of an ``.npz`` file by name."""
-    try:
+    check_regular(path)
+    with parsing(path, "is not an .npz file of numbers, or is damaged"):
+        with zipfile.ZipFile(path) as archive:
+            _check_size(path, sum(member.file_size for member in archive.infolist()))
         with np.load(path, allow_pickle=False) as file:
             return {name: file[name] for name in file.files}
-    except FileNotFoundError:
-        raise
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile, zlib.error) as error:
-        raise ValueError(f"{_name(path)} is not an .npz file of numbers, or is damaged ({error}).") from error
 
 
 def read_mat(path):
     """Return the variables of a MATLAB file by name; cell arrays become lists of arrays."""
     from scipy.io import loadmat
-    from scipy.io.matlab import MatReadError
 
     path = Path(path)
+    check_regular(path)
     if path.stat().st_size == 0:
         raise ValueError(f"{_name(path)} must be a MATLAB file, got an empty file.")
-    try:
-        found = loadmat(path)
-    except NotImplementedError:
-        return _read_mat_hdf5(path)
-    except (OSError, ValueError, TypeError, EOFError, MatReadError, zlib.error) as error:
-        raise ValueError(f"{_name(path)} is not a MATLAB file, or is damaged ({error}).") from error
-    return {name: _uncell(value) for name, value in found.items() if not name.startswith("__")}
+    with parsing(path, "is not a MATLAB file, or is damaged"):
+        try:
+            found = loadmat(path)
+        except NotImplementedError:  # version 7.3
+            return _read_mat_hdf5(path)
+        return {name: _uncell(value) for name, value in found.items() if not name.startswith("__")}
+
+
+def _check_size(path, size):
+    free = _checks.available_memory()
+    if free is not None and size > free:
+        raise ValueError(f"its arrays need {size:,} bytes, {free:,} are available")
 
 
 def take_variable(path, variables, name):
@@ -289,21 +296,6 @@ def take_variable(path, variables, name):
         has = ", ".join(sorted(variables)) or "none"
         raise ValueError(f"{_name(path)} must hold the variable {name!r}, it has {has}; name one of these.")
     return variables[name]
-
-
-def read_text(path):
-    """Return the whole text of a file, plain or compressed; damage is reported by name."""
-    path = Path(path)
-    opener = OPENERS.get(path.suffix.lower(), open)
-    try:
-        with opener(path, "rt", encoding="utf-8") as file:
-            return file.read()
-    except (FileNotFoundError, IsADirectoryError, PermissionError):
-        raise
-    except UnicodeDecodeError as error:
-        raise ValueError(f"{_name(path)} must be a text file, got other bytes ({error}).") from error
-    except (EOFError, OSError, zlib.error, lzma.LZMAError) as error:
-        raise ValueError(f"{_name(path)} is cut short or damaged ({error}); fetch it again.") from error
 
 
 def _fasta_records(path):
@@ -315,7 +307,7 @@ def _fasta_records(path):
     lines: list[int] = []
     sequences: list[str] = []
     parts: list[str] = []
-    for number, line in enumerate(text.splitlines(), start=1):
+    for number, line in enumerate(text.split("\n"), start=1):
         if line.startswith(">"):
             if headers:
                 sequences.append(_joined(path, lines[-1], headers[-1], parts))
@@ -331,6 +323,8 @@ def _fasta_records(path):
             )
         else:
             parts.append(line)
+    if not headers:
+        raise ValueError(f"{_name(path)} must hold FASTA records, got comments alone.")
     sequences.append(_joined(path, lines[-1], headers[-1], parts))
     return headers, lines, sequences
 
@@ -352,6 +346,8 @@ def _check_lengths(path, lines, names, sequences):
 
 
 def _check_letters(path, lines, names, sequences, alphabet):
+    from localmkl.kernels.alphabets import alphabet_letters
+
     letters, ambiguous = alphabet_letters(alphabet)
     allowed = set(letters + ambiguous)
     allowed |= {letter.lower() for letter in allowed}
@@ -366,14 +362,14 @@ def _check_letters(path, lines, names, sequences, alphabet):
             )
 
 
-def _check_unique(path, lines, names):
+def _check_unique(path, lines, names, hint):
     seen: dict[str, int] = {}
     for line, name in zip(lines, names, strict=True):
         first = seen.setdefault(name, line)
         if first != line:
             raise ValueError(
                 f"{_name(path)}, line {line}: the name {name!r} must come once, it came in line {first}; "
-                "rename a record, or pass `unique_names=False`."
+                f"{hint}."
             )
 
 
@@ -385,19 +381,20 @@ def _find_labels(path, labels, headers, lines, names):
         hint = f"`{key}=...` in its header"
         values = [None if match is None else match[1] for match in found]
     else:
-        _check_unique(path, lines, names)
+        _check_unique(path, lines, names, "labels are found by name: rename a record")
         given = labels if isinstance(labels, Mapping) else _label_file(Path(labels))
         hint = "a label in `labels`" if isinstance(labels, Mapping) else f"a line in {_name(labels)}"
         values = [given.get(name) for name in names]
     for line, name, value in zip(lines, names, values, strict=True):
-        if value is None:
-            raise ValueError(f"{_name(path)}, line {line}: record {name!r} must have {hint}, it has none.")
+        if value is None or (isinstance(value, str) and value.strip() in MISSING):
+            came = "it has none" if value is None else f"got {value!r}"
+            raise ValueError(f"{_name(path)}, line {line}: record {name!r} must have {hint}, {came}.")
     return as_labels(values)
 
 
 def _label_file(path):
     labels: dict[str, str] = {}
-    for number, line in enumerate(read_text(path).splitlines(), start=1):
+    for number, line in enumerate(read_text(path).split("\n"), start=1):
         if not line.strip():
             continue
         fields = [
@@ -416,19 +413,6 @@ def _label_file(path):
     return labels
 
 
-def as_labels(values):
-    """Return labels as integers if all are whole numbers, as floats if all are numbers, else as they are."""
-    try:
-        return np.array([int(value) for value in values])
-    except (TypeError, ValueError):
-        pass
-    try:
-        numbers = np.array([float(value) for value in values])
-    except (TypeError, ValueError):
-        return np.array(values)
-    return numbers if np.isfinite(numbers).all() else np.array(values)
-
-
 def _read_mat_hdf5(path):
     h5py = _import("h5py", "a MATLAB v7.3 file", "matlab")
 
@@ -438,15 +422,12 @@ def _read_mat_hdf5(path):
             return [load(file, file[reference]) for reference in value.ravel()]
         return value.T  # MATLAB's axes stand in the other order
 
-    try:
-        with h5py.File(path, "r") as file:
-            return {
-                name: load(file, item)
-                for name, item in file.items()
-                if isinstance(item, h5py.Dataset) and not name.startswith("#")
-            }
-    except OSError as error:
-        raise ValueError(f"{_name(path)} is not a MATLAB file, or is damaged ({error}).") from error
+    with h5py.File(path, "r") as file:
+        return {
+            name: load(file, item)
+            for name, item in file.items()
+            if isinstance(item, h5py.Dataset) and not name.startswith("#")
+        }
 
 
 def _uncell(value):
@@ -459,7 +440,7 @@ def _only_stack(path, variables):
     """Return the name of the only variable that can be a stack of Grams."""
     names = [name for name, value in variables.items() if _could_be_stack(value)]
     if not names:  # cross-Grams are not square
-        names = [name for name, value in variables.items() if np.ndim(value) == 3]
+        names = [name for name, value in variables.items() if getattr(value, "ndim", 0) == 3]
     if len(names) != 1:
         has = ", ".join(f"{name} {_shape(value)}" for name, value in variables.items()) or "none"
         what = "no" if not names else "more than one"
@@ -472,10 +453,14 @@ def _only_stack(path, variables):
 
 def _could_be_stack(value):
     if isinstance(value, list):
-        return bool(value) and all(item.ndim == 2 and item.shape == value[0].shape for item in value)
+        return bool(value) and all(_is_matrix(item) and item.shape == value[0].shape for item in value)
     shape = value.shape
     square = len(shape) in (2, 3) and (shape[-1] == shape[-2] or shape[0] == shape[1])
     return value.dtype.kind in "fiu" and square and value.size > 1
+
+
+def _is_matrix(item):
+    return isinstance(item, np.ndarray) and item.ndim == 2 and item.dtype.kind in "fiu"
 
 
 def _shape(value):
@@ -484,12 +469,30 @@ def _shape(value):
 
 def _as_stack(path, name, value):
     """Return a variable as an array (n_kernels, n, n')."""
+    place = _name(path) if name is None else f"{_name(path)}, variable {name!r}"
+    if isinstance(value, list) and not all(map(_is_matrix, value)):
+        raise ValueError(
+            f"{place}: must be a cell array of matrices of numbers, some cells hold something else."
+        )
     try:
         array = _checks.check_grams(value)
     except ValueError as error:
-        raise ValueError(f"{_name(path)}, variable {name!r}: {error}") from error
-    matlab = array.ndim == 3 and array.shape[0] == array.shape[1] != array.shape[2]
+        hint = "; views of the data are no Grams: compute V * V' of each" if isinstance(value, list) else ""
+        raise ValueError(f"{place}: {str(error).rstrip('.')}{hint}.") from error
+    matlab = name is not None and array.ndim == 3 and array.shape[0] == array.shape[1] != array.shape[2]
     return np.ascontiguousarray(np.moveaxis(array, 2, 0)) if matlab else array
+
+
+def _row_labels(path, name, value):
+    """Return a variable as labels; a cell holds one text or number, a row of a matrix of letters one text."""
+    if isinstance(value, list):
+        if not all(isinstance(item, np.ndarray) and item.size == 1 for item in value):
+            raise ValueError(f"{_name(path)}, variable {name!r}: must hold one label in each cell.")
+        value = np.array([item.ravel()[0].item() for item in value], dtype=object)
+    try:
+        return typed_labels(value.ravel())
+    except ValueError as error:
+        raise ValueError(f"{_name(path)}, variable {name!r}: {error}") from error
 
 
 def _check_stack(path, grams):
@@ -498,12 +501,6 @@ def _check_stack(path, grams):
     except ValueError as error:
         raise ValueError(f"{_name(path)}: {error}") from error
     return grams
-
-
-def file_kind(path):
-    """Return the suffix that says what a file is, below a compression's, in small letters."""
-    suffixes = [suffix.lower() for suffix in path.suffixes]
-    return next((suffix for suffix in reversed(suffixes) if suffix not in OPENERS), "")
 
 
 def _name(path):

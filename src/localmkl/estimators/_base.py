@@ -21,7 +21,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from localmkl._checks import check_integer, check_number, check_option
+from localmkl._checks import check_finite_decisions, check_integer, check_number, check_option
 from localmkl.estimators._memory import Memory
 from localmkl.kernels import CrossGrams, GramStack, compute_stack, default_kernels, fit_kernels
 from localmkl.kernels.stack import (
@@ -329,7 +329,9 @@ class BaseMKL(BaseEstimator, ABC):
     def _blocks(self, X):
         X, grams = self._compare(X)
         for rows in row_blocks(*grams.shape):
-            yield self._contributions_block(take_rows(X, rows), grams, rows)
+            parts = self._contributions_block(take_rows(X, rows), grams, rows)
+            check_finite_decisions(parts, rows.start)
+            yield parts
 
     def kernel_diagonals(self, X):
         """Return ``k_m(x, x)`` of the normalised kernels.
@@ -351,19 +353,19 @@ class BaseMKL(BaseEstimator, ABC):
         """Return the state with a data frame of reference rows taken apart, for files without code."""
         state = super().__getstate__()
         if hasattr(state.get("rows_"), "iloc"):
-            frame = state["rows_"]
-            columns = {str(name): frame[name].to_numpy() for name in frame.columns}
-            state = {**state, "rows_": None, "frame_": columns}
+            state = {**state, "rows_": None, "frame_": _take_apart(state["rows_"])}
+        if "feature_names_in_" in state:  # as one array, not as one object for each name
+            state = {**state, "feature_names_in_": state["feature_names_in_"].astype(str)}
         return state
 
     def __setstate__(self, state):
         """Put a data frame of reference rows together again."""
         state = dict(state)
-        columns = state.pop("frame_", None)
-        if columns is not None:
-            import pandas as pd
-
-            state["rows_"] = pd.DataFrame(columns)
+        parts = state.pop("frame_", None)
+        if parts is not None:
+            state["rows_"] = _put_together(parts)
+        if "feature_names_in_" in state:
+            state["feature_names_in_"] = state["feature_names_in_"].astype(object)
         super().__setstate__(state)
 
     def __sklearn_tags__(self):
@@ -487,6 +489,24 @@ class RegressorPart(RegressorMixin):
             Predicted targets.
         """
         return self._decide(X)
+
+
+def _take_apart(frame):
+    """Return the names of the columns, and one matrix for each type: thousands of columns are few arrays."""
+    types = np.array([str(dtype) for dtype in frame.dtypes])
+    places = {kind: np.flatnonzero(types == kind) for kind in dict.fromkeys(types.tolist())}
+    blocks = [[where, frame.iloc[:, where].to_numpy()] for where in places.values()]
+    return {"names": np.array([str(name) for name in frame.columns]), "blocks": blocks}
+
+
+def _put_together(parts):
+    import pandas as pd
+
+    columns: dict[int, np.ndarray] = {}
+    for places, block in parts["blocks"]:
+        columns |= {int(place): column for place, column in zip(places, block.T, strict=True)}
+    frame = pd.DataFrame({place: columns[place] for place in sorted(columns)})
+    return frame.set_axis(parts["names"].tolist(), axis=1)
 
 
 def row_blocks(n_rows, n_columns):

@@ -1,51 +1,70 @@
-"""Raw data in, Gram matrices out."""
+"""Raw data in, Gram matrices out.
 
-from localmkl.kernels.alignment import SmithWaterman
-from localmkl.kernels.alphabets import ALPHABETS
-from localmkl.kernels.properties import PropertyProfile, PseudoAminoAcid, ResidueGroups
-from localmkl.kernels.sequences import GappedKmer, Mismatch, SequenceKernel, Spectrum, WeightedDegree
-from localmkl.kernels.stack import (
-    NORMALIZATIONS,
-    CrossGrams,
-    GramStack,
-    compute_stack,
-    fit_kernels,
-)
-from localmkl.kernels.vectors import (
-    RBF,
-    CallableKernel,
-    Chi2,
-    HistogramIntersection,
-    Kernel,
-    Linear,
-    Polynomial,
-    VectorKernel,
-    default_kernels,
-)
+The names below are imported on first use: reading a file needs no kernel.
+"""
 
-__all__ = [
-    "ALPHABETS",
-    "NORMALIZATIONS",
-    "RBF",
-    "CallableKernel",
-    "Chi2",
-    "CrossGrams",
-    "GappedKmer",
-    "GramStack",
-    "HistogramIntersection",
-    "Kernel",
-    "Linear",
-    "Mismatch",
-    "Polynomial",
-    "PropertyProfile",
-    "PseudoAminoAcid",
-    "ResidueGroups",
-    "SequenceKernel",
-    "SmithWaterman",
-    "Spectrum",
-    "VectorKernel",
-    "WeightedDegree",
-    "compute_stack",
-    "default_kernels",
-    "fit_kernels",
-]
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+_HOME = {
+    "ALPHABETS": "alphabets",
+    "CallableKernel": "vectors",
+    "Chi2": "vectors",
+    "CrossGrams": "stack",
+    "GappedKmer": "sequences",
+    "GramStack": "stack",
+    "HistogramIntersection": "vectors",
+    "Kernel": "vectors",
+    "Linear": "vectors",
+    "Mismatch": "sequences",
+    "NORMALIZATIONS": "stack",
+    "Polynomial": "vectors",
+    "PropertyProfile": "properties",
+    "PseudoAminoAcid": "properties",
+    "RBF": "vectors",
+    "ResidueGroups": "properties",
+    "SequenceKernel": "sequences",
+    "SmithWaterman": "alignment",
+    "Spectrum": "sequences",
+    "VectorKernel": "vectors",
+    "WeightedDegree": "sequences",
+    "compute_stack": "stack",
+    "default_kernels": "vectors",
+    "fit_kernels": "stack",
+}
+
+__all__ = list(_HOME)
+
+if TYPE_CHECKING:
+    from localmkl.kernels.alignment import SmithWaterman  # noqa: F401
+    from localmkl.kernels.alphabets import ALPHABETS  # noqa: F401
+    from localmkl.kernels.properties import PropertyProfile, PseudoAminoAcid, ResidueGroups  # noqa: F401
+    from localmkl.kernels.sequences import GappedKmer, Mismatch, SequenceKernel, Spectrum, WeightedDegree  # noqa: F401
+    from localmkl.kernels.stack import (  # noqa: F401
+        NORMALIZATIONS,
+        CrossGrams,
+        GramStack,
+        compute_stack,
+        fit_kernels,
+    )
+    from localmkl.kernels.vectors import (  # noqa: F401
+        RBF,
+        CallableKernel,
+        Chi2,
+        HistogramIntersection,
+        Kernel,
+        Linear,
+        Polynomial,
+        VectorKernel,
+        default_kernels,
+    )
+
+
+def __getattr__(name):
+    if name in _HOME:
+        return getattr(import_module(f"localmkl.kernels.{_HOME[name]}"), name)
+    raise AttributeError(f"module 'localmkl.kernels' has no attribute {name!r}")
+
+
+def __dir__():
+    return sorted(__all__)

@@ -1,0 +1,105 @@
+"""Labels as they are written: numbers only where that loses nothing.
+
+    all of them whole numbers (7, -1; not 07, +7, 1_0, 7.0), of 64 bits       integers
+    all of them plain numbers (7.0, 1.5e3; not 07, 0x7, inf), of which no two
+      that are written differently are equal whole numbers                    floats
+    all others                                                                text
+
+So labels that are written differently are never made one. (Numbers that are not whole are no classes, but
+values to predict: there 1.5 and 1.50 are one.)
+"""
+
+import re
+import warnings
+
+import numpy as np
+
+MISSING = frozenset(
+    ("", "NA", "N/A", "n/a", "#N/A", "<NA>", "NaN", "nan", "-NaN", "-nan", "NULL", "null"),
+)
+"""What stands for a label that is not known."""
+
+PLAIN = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+"""A number, leading zeros or not."""
+
+_WHOLE = re.compile(r"0|-?[1-9][0-9]{0,18}")
+_NO_LEADING_ZEROS = re.compile(r"[+-]?(?:0(?![0-9])|[1-9.]).*")
+_EXACT = 2.0**53
+"""Whole numbers up to this are floats of their own."""
+
+
+def as_labels(values):
+    """Return labels, written as text, as an array of integers, floats or text.
+
+    Examples
+    --------
+    >>> as_labels(["1", "-1"]), as_labels(["01", "02"])
+    (array([ 1, -1]), array(['01', '02'], dtype='<U2'))
+    """
+    values = list(values)
+    if not all(isinstance(value, str) for value in values):
+        return typed_labels(np.array(values, dtype=object))
+    texts = _without_blanks(values)
+    if all(map(_WHOLE.fullmatch, texts)):
+        whole = [int(text) for text in texts]
+        if all(-(2**63) <= number < 2**63 for number in whole):
+            return np.array(whole, dtype=np.int64)
+    if all(PLAIN.fullmatch(text) and _NO_LEADING_ZEROS.fullmatch(text) for text in texts):
+        numbers = np.array([float(text) for text in texts])
+        if np.isfinite(numbers).all() and (np.any(numbers != np.round(numbers)) or _differ(texts, numbers)):
+            return numbers
+    _say_equal_numbers(texts)
+    return np.array(texts)
+
+
+def as_numbers(labels):
+    """Return labels as floats where each is a plain number, else None: for regression."""
+    texts = [str(label) for label in labels]
+    if not all(map(PLAIN.fullmatch, texts)):
+        return None
+    numbers = np.array([float(text) for text in texts])
+    return numbers if np.isfinite(numbers).all() else None
+
+
+def typed_labels(values):
+    """Return labels of a file that knows types: numbers as they are, all others as text."""
+    if values.dtype.kind in "iuf":
+        return values
+    if values.dtype.kind not in "bUSO":
+        raise ValueError(f"Labels must be numbers or text, got {values.dtype}.")
+    plain = values.tolist()
+    kinds = {type(value) for value in plain}
+    if kinds <= {int, float}:
+        return np.array(plain)
+    texts = [str(value) for value in plain]
+    if len(kinds) > 1 and len(set(texts)) < len({(type(value), str(value)) for value in plain}):
+        raise ValueError("Labels must be numbers or text, got both, some of which read the same.")
+    return np.array(texts)
+
+
+def _without_blanks(values):
+    texts: dict[str, str] = {}
+    for value in dict.fromkeys(values):
+        other = texts.setdefault(value.strip(), value)
+        if other != value:
+            raise ValueError(
+                f"The labels {other!r} and {value!r} differ by blanks alone; write them one way."
+            )
+    return [value.strip() for value in values]
+
+
+def _differ(texts, numbers):
+    return len(set(texts)) == len(np.unique(numbers)) and np.abs(numbers).max() < _EXACT
+
+
+def _say_equal_numbers(texts):
+    """Warn about two labels that are kept apart although they are the same number."""
+    seen: dict[float, str] = {}
+    for text in dict.fromkeys(texts):
+        if PLAIN.fullmatch(text) and (other := seen.setdefault(float(text), text)) != text:
+            warnings.warn(
+                f"The labels {other!r} and {text!r} are kept apart, although they are the same number; "
+                "write them one way if they mean the same.",
+                stacklevel=3,
+            )
+            return
