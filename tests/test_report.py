@@ -347,8 +347,10 @@ def test_mistakes_are_said_in_words(local, tmp_path, monkeypatch):
         write_report(model, path, X=X, y=y[:2])
     with pytest.raises(ValueError, match="`names` must hold 300 texts, got 1"):
         write_report(model, path, X=X, names=["a"])
-    with pytest.raises(ValueError, match=r"the classes of the fit, \[-1, 1\], got 7 too"):
-        write_report(model, path, X=X, y=np.where(y > 0, 7, y))
+    with pytest.raises(ValueError, match=r"the 100 rows that the model was trained on, .* got 3 rows"):
+        write_report(model, path, X=X, y=y, train=(X[:3], y[:3]))
+    with pytest.raises(ValueError, match="one target for each row, got an array of shape"):
+        write_report(model, path, X=X, y=y[:, None])
     search = GridSearchCV(MKLClassifier(), {"C": [1.0, 2.0]}, cv=2, refit=False).fit(X[:40], y[:40])
     with pytest.raises(ValueError, match="search with refit=True"):
         write_report(search, path)
@@ -378,7 +380,8 @@ def test_the_main_metric_is_that_of_the_search(local, tmp_path):
     _, X, y = local
     assert choose_metrics(0, "neg_mean_absolute_error")[0].name == "mean absolute error"
     assert choose_metrics(3, "roc_auc_ovr")[0].name == "accuracy"
-    search = GridSearchCV(MKLClassifier([Linear()]), {"C": [0.1, 1.0]}, cv=2, scoring="roc_auc").fit(
+    kernels = [Linear(), RBF()]  # with one, UNIF would be the same
+    search = GridSearchCV(MKLClassifier(kernels), {"C": [0.1, 1.0]}, cv=2, scoring="roc_auc").fit(
         X[:80], y[:80]
     )
     train = X[:80], y[:80]

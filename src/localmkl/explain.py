@@ -55,6 +55,17 @@ def kernel_names(model):
         telling = [key for key in own if len({_written(other[key]) for other in family}) > 1]
         words = [f"{key} {_written(own[key])}" for key in telling if own[key] is not None]
         names.append(" ".join(words if words and kernel_family(model) else [kind.__name__, *words]))
+    return numbered(names)
+
+
+def numbered(names):
+    """Return names with a number after those that occur several times.
+
+    Examples
+    --------
+    >>> numbered(["a", "b", "a"])
+    ['a (1)', 'b', 'a (3)']
+    """
     repeated = {name for name in names if names.count(name) > 1}
     return [f"{name} ({m + 1})" if name in repeated else name for m, name in enumerate(names)]
 

@@ -211,18 +211,16 @@ def predict(
         content = use.read_for(subject, data, **where)
         with voice.working(f"predicting {len(content)} rows"):
             header, table = use.predict(subject, content)
-        scores = use.score(subject, content, table)
+        scores, said = use.score(subject, content, table)
         if out is None:
             voice.records(header, table)
         else:
             write_whole(out, use.as_csv(header, table).encode())
             voice.result({"out": str(out), "rows": len(table), **scores}, f"{len(table)} predictions: {out}")
-        if scores:
-            told = ", ".join(f"{name} {value:.4f}" for name, value in scores.items())
-            known = use.seen(subject, content)
-            voice.note(
-                f"{told} on these rows" + (f", {known} of which the model was trained on" if known else "")
-            )
+        if said:
+            voice.note(said)
+        if subject.unfinished:
+            voice.note(subject.unfinished)
 
 
 @app.command()
@@ -257,6 +255,8 @@ def report(
         with voice.working("writing the report: cross-validation may take a while"):
             path = use.write(subject, content, out, title=title, cv=folds, baselines=baselines, seed=seed)
         voice.result({"out": str(path)}, f"The report: {path.resolve()}")
+        if subject.unfinished:
+            voice.note(subject.unfinished)
 
 
 @app.command()
