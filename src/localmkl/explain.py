@@ -297,6 +297,10 @@ def position_contributions(model, X, *, column=None):
         )
     rows, grams = model._compare(X)
     support = model.support_
+    if not len(support):  # the same prediction for every row
+        n_problems, n_clusters = len(np.atleast_2d(model.dual_coef_)), memberships_of(model).shape[1]
+        parts = np.zeros((grams.shape[0], n_problems, n_clusters, model.kernels_[members[0]].length_))
+        return parts[:, 0] if n_problems == 1 else parts
     coefficients, weights = _expansion(model, rows, grams, members)
     n_rows, n_problems, n_clusters = weights.shape[:3]
     others = take_rows(model.rows_, support)

@@ -217,10 +217,8 @@ def predict(
         else:
             write_whole(out, use.as_csv(header, table).encode())
             voice.result({"out": str(out), "rows": len(table), **scores}, f"{len(table)} predictions: {out}")
-        if said:
-            voice.note(said)
-        if subject.unfinished:
-            voice.note(subject.unfinished)
+        for note in filter(None, (said, subject.unfinished)):
+            voice.note(note)
 
 
 @app.command()
@@ -255,8 +253,8 @@ def report(
         with voice.working("writing the report: cross-validation may take a while"):
             path = use.write(subject, content, out, title=title, cv=folds, baselines=baselines, seed=seed)
         voice.result({"out": str(path)}, f"The report: {path.resolve()}")
-        if subject.unfinished:
-            voice.note(subject.unfinished)
+        for said in filter(None, (use.lacking(subject, content), subject.unfinished)):
+            voice.note(said)
 
 
 @app.command()

@@ -231,12 +231,11 @@ def _said(scores, truth, n_scored):
     text = ", ".join(
         f"{name} {value:.4f}" if value < 1e6 else f"{name} {value:.4g}" for name, value in scores.items()
     )
-    if n_scored == len(truth.y):
-        text += " on these rows"
-    else:
-        text += f" on {n_scored} of {len(truth.y)} rows; the model does not know {listed(truth.strange)}"
+    whole = n_scored == len(truth.y)
+    text += " on these rows" if whole else f" on {n_scored} of {len(truth.y)} rows"
     n_seen = int((truth.seen & truth.known).sum())
-    return f"{text}, {n_seen} of which the model was trained on" if n_seen else text
+    text += f", {n_seen} of which the model was trained on" if n_seen else ""
+    return text if whole else f"{text}; the others have labels new to the model: {listed(truth.strange)}"
 
 
 def as_csv(header, rows):
@@ -269,3 +268,17 @@ def write(subject, content, out, *, title, cv, baselines, seed):
         "random_state": seed,
     }
     return write_report(subject.given, out, **shown, **options, seconds=made.get("seconds"))
+
+
+def lacking(subject, content):
+    """Return what a report cannot say for want of data, and what to give; empty if it can."""
+    if content is not None and content.y is None:
+        return f"{str(content.path)!r} has no labels: the report says nothing about quality."
+    if content is None and subject.model._precomputed:
+        return (
+            "A model of Gram matrices keeps no samples: the report has no cross-validation, no map and no "
+            "bound. Give the Gram file too, and its labels by --target or --labels."
+        )
+    if content is None and "y" not in made_of(subject.given):
+        return "The model keeps no labels: the report has no cross-validation. Give a file with labels too."
+    return ""

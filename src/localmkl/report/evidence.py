@@ -61,6 +61,8 @@ def done(subject, seconds=None):
             f"Every sample belongs to all {n_clusters} clusters alike: they are the same by construction, "
             "and nothing is said about them one by one."
         )
+    if not len(model.support_):
+        text.append("No training sample became a support vector: it predicts the same for every sample.")
     if getattr(model, "transductive_", False):
         text.append("The clusters were learned from further samples without labels as well.")
     params = model.get_params(deep=False)
@@ -135,7 +137,7 @@ def quality(subject, found):
     title = "How good it is"
     if found is None:
         text = missing_text(subject)
-        if hasattr(subject.search, "best_score_"):
+        if np.isfinite(getattr(subject.search, "best_score_", np.nan)):
             text += (
                 " The search that chose the parameters gave them a cross-validated score of "
                 f"{subject.search.best_score_:.3f}; having been chosen by it, they look a little too good."

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.exceptions import ConvergenceWarning
+from sklearn.exceptions import ConvergenceWarning, FitFailedWarning
 from sklearn.model_selection import KFold, StratifiedKFold, cross_val_predict
 from sklearn.pipeline import Pipeline
 
@@ -296,7 +296,15 @@ def _baseline(subject, name):
     search = clone(subject.search).set_params(estimator=rival, param_grid=allowed, refit=True)
     if "checkpoint" in search.get_params(deep=False):
         search.set_params(checkpoint=None)
-    search.fit(subject.training[0], subject.training[1])
+    try:
+        with warnings.catch_warnings():  # candidates that fail do not count
+            warnings.simplefilter("ignore", FitFailedWarning)
+            warnings.filterwarnings("ignore", "One or more of the test scores are non-finite")
+            search.fit(*subject.training)
+    except ValueError as error:
+        raise ValueError(
+            f"The baseline {name} cannot be searched over the grid of the model; leave the baselines out."
+        ) from error
     return clone(rival).set_params(**search.best_params_)
 
 

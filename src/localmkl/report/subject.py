@@ -9,6 +9,7 @@ from sklearn.base import is_classifier
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
+from localmkl._checks import listed
 from localmkl.estimators._base import BaseMKL
 from localmkl.explain import (
     class_shares,
@@ -87,6 +88,7 @@ class Subject:
             if _count(self.X) == 0:
                 raise ValueError("`X` must hold at least one row, got none.")
             self.names = self._labels("names", self.names, _count(self.X))
+            self._check_columns()
         for name, pair in (("y", (self.X, self.y)), ("train", self.train or (None, None))):
             rows, target = pair
             if target is not None and _count(rows) != len(target):
@@ -98,6 +100,16 @@ class Subject:
                 f"`train` must be the {self.n_train} rows that the model was trained on, with their targets, "
                 f"got {len(self.train[1])} rows{' of other classes' if self.classifier else ''}."
             )
+
+    def _check_columns(self):
+        """Raise in one sentence if a table lacks columns of the fit, or has them in another order."""
+        wanted = getattr(self.whole, "feature_names_in_", None)
+        if wanted is None or not hasattr(self.X, "columns") or list(self.X.columns) == list(wanted):
+            return
+        raise ValueError(
+            f"`X` must have the columns of the fit in their order, {listed(wanted)}, "
+            f"got {listed(self.X.columns)}."
+        )
 
     def _is_training(self, target):
         """Whether targets can be those of the training: as many, of the same classes."""
