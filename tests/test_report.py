@@ -626,6 +626,15 @@ def test_any_name_can_be_drawn_and_written(small, tmp_path):
         assert "<svg" in vl_convert.vegalite_to_svg(json.loads(text))
 
 
+def test_a_score_that_guessing_reaches_is_said_to_be_no_better(tmp_path):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(60, 2)), np.repeat([0, 1], [54, 6])
+    page = _report(MKLClassifier([RBF()], C=1e-3).fit(X, y), tmp_path, X=X, y=y, cv=2)
+    heading = page.text.partition("What was done")[0]
+    assert "That is not clearly better than always guessing the most frequent class (90.0 %)." in heading
+    assert "weigh rare classes more" in page.text
+
+
 def test_a_search_without_scores_or_without_differences_says_so():
     from localmkl.report.evidence import tuning_text
 

@@ -80,7 +80,7 @@ def test_what_a_report_lacks_is_said_on_the_command_line(call, table, grams):
     assert "Cross-validated on the training data" in (said.path / "report.html").read_text("utf-8")
     call("fit", table.train, "--target", "state", "--method", "unif")
     said = call("report", "model.localmkl", table.new, "--out", "r.html")
-    assert "new.parquet' has no labels: the report says nothing about quality." in said.err
+    assert "new.parquet' lacks labels, of all rows or some: nothing is said about quality." in said.err
 
 
 def test_a_model_that_did_not_converge_is_named_when_it_is_used(call, model, table):

@@ -105,7 +105,10 @@ def describe_data(content):
         lines.append(f"lengths    {lengths[0] if same else f'{min(lengths)} to {max(lengths)}'} letters")
     else:
         record["shape"] = [rows.n_kernels, *rows.shape]
-        lines.append(f"shape      {rows.n_kernels} Grams, {rows.shape[0]} x {rows.shape[1]}, {rows.dtype}")
+        only = "" if rows.shape[0] == rows.shape[1] else "; not square: new rows to predict, or no Grams"
+        lines.append(
+            f"shape      {rows.n_kernels} Grams, {rows.shape[0]} x {rows.shape[1]}, {rows.dtype}{only}"
+        )
     if content.y is not None:
         labels, counts = np.unique(content.y, return_counts=True)
         record["labels"] = {str(label): int(count) for label, count in zip(labels, counts, strict=True)}

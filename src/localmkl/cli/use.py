@@ -273,7 +273,7 @@ def write(subject, content, out, *, title, cv, baselines, seed):
 def lacking(subject, content):
     """Return what a report cannot say for want of data, and what to give; empty if it can."""
     if content is not None and content.y is None:
-        return f"{str(content.path)!r} has no labels: the report says nothing about quality."
+        return f"{str(content.path)!r} lacks labels, of all rows or some: nothing is said about quality."
     if content is None and subject.model._precomputed:
         return (
             "A model of Gram matrices keeps no samples: the report has no cross-validation, no map and no "

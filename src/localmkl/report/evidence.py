@@ -246,7 +246,17 @@ def lead_text(found):
     else:
         parts = [f"On {where}, {name} has {_article(main.name)} {main.name} of {main.told(found.score)}"]
         parts += [f"{others[rival]} one of {value}" for rival, value in values.items()]
-    return f"{', '.join(parts)}."
+    return f"{', '.join(parts)}.{guessing_text(found)}"
+
+
+def guessing_text(found):
+    """Say that guessing does as well, where the interval of the model does not exclude it."""
+    main, score = found.main, found.model.scores[found.main.name]
+    nearest = score.low if main.higher else score.high
+    if not score.known or main.sign * (nearest - found.floor) > 0.0:
+        return ""
+    guess = "always guessing the most frequent class" if found.classifier else "one guess for all samples"
+    return f" That is not clearly better than {guess} ({main.told(found.floor)})."
 
 
 def _article(noun):
@@ -268,11 +278,16 @@ def quality_text(found):
             f"{main.told(found.floor)}."
         )
     text += "".join(f" {comparison_text(found, rival)}" for rival in found.rivals)
-    return text + "".join(
-        f" {name} predicts one class for all samples: look at other parameters for it."
-        for name, result in found.methods.items()
-        if found.classifier and len(set(result.predictions.tolist())) == 1 < len(set(found.y.tolist()))
-    )
+    if not found.classifier or len(set(found.y.tolist())) == 1:
+        return text
+    flat = [name for name, result in found.methods.items() if len(set(result.predictions.tolist())) == 1]
+    if flat:
+        verb = "predicts" if len(flat) == 1 else "predict"
+        text += (
+            f" {listing(flat)} {verb} one class for all samples: weigh rare classes more, or look at other "
+            "parameters."
+        )
+    return text
 
 
 def comparison_text(found, rival):
@@ -287,7 +302,7 @@ def comparison_text(found, rival):
     text = f"{rival} is {word[result.verdict]} by {main.amount(value)}"
     if not result.behind.known:
         return f"{text}."
-    few = f"; but only {count(result.n_apart, 'sample')} apart" if result.n_apart < FEWEST else ""
+    few = f"; but they differ on {count(result.n_apart, 'sample')} only" if result.n_apart < FEWEST else ""
     return f"{text} (95 % interval {main.amount(low, unit=False)} to {main.amount(high)}{few})."
 
 
@@ -687,8 +702,8 @@ def bound_text(parts, classifier):
 def made(subject):
     """Return how the report itself was made."""
     total = subject.n_train if subject.X is None else len(subject.seen)
-    shown = f"{len(subject.shown):,}"
-    if total > len(subject.shown):
+    shown = f"{len(subject.shown):,}" if subject.rows is not None else "none"
+    if subject.rows is not None and total > len(subject.shown):
         shown += f" of {total:,}, chosen at random (seed {subject.seed})"
     rows = [
         ["localmkl", localmkl.__version__],
