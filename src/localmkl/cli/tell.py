@@ -53,13 +53,16 @@ def _model_text(record):
         f"{name} {_number(value)}" for name, value in record["parameters"].items() if value is not None
     )
     certified = "certified" if record["duality_gap"] <= record["tolerance"] else "NOT converged"
+    of_what = ""
+    if record["method"] == "LMKL":
+        certified, of_what = "partly", " of the support vector machine alone: the gate has no certificate"
     lines = [
         f"method     {record['method']}, {record['task']}"
         + (f" of {listed(record['classes'])}" if record["classes"] else ""),
         f"parameters {parameters}",
         f"data       {record['training_rows']} training rows, {record['support_vectors']} support vectors",
         f"kernels    {len(record['kernels'])}: {listed(record['kernels'])}",
-        f"{certified:<10} duality gap {record['duality_gap']:.1e} (asked: {record['tolerance']:.0e})",
+        f"{certified:<10} duality gap {record['duality_gap']:.1e} (asked: {record['tolerance']:.0e}){of_what}",
     ]
     if "tuned" in record:
         tuned = record["tuned"]

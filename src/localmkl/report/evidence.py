@@ -58,8 +58,8 @@ def done(subject, seconds=None):
     n_clusters = model.kernel_weights_.shape[-2]
     if subject.alike and n_clusters > 1:
         text.append(
-            f"Every sample belongs to all {n_clusters} clusters alike: they are the same by construction, "
-            "and nothing is said about them one by one."
+            f"All samples have the same memberships in the {n_clusters} clusters: these are the same by "
+            "construction, and nothing is said about them one by one."
         )
     if not len(model.support_):
         text.append("No training sample became a support vector: it predicts the same for every sample.")

@@ -20,10 +20,11 @@ from sklearn.model_selection import KFold, StratifiedKFold, cross_val_predict
 from sklearn.pipeline import Pipeline
 
 from localmkl.estimators import MKLClassifier, MKLRegressor, UniformMKLClassifier, UniformMKLRegressor
+from localmkl.explain import memberships_of
 from localmkl.kernels.stack import take_rows
 from localmkl.report.metrics import Metric, choose_metrics
-from localmkl.report.prose import class_name, count
-from localmkl.report.subject import decide, predicted
+from localmkl.report.prose import brief, class_name, count
+from localmkl.report.subject import check_scores, decide, predicted
 
 HELD_OUT, CROSS_VALIDATED, TRAINING = "held-out", "cross-validated", "training"
 BASELINES = {"MKL": (MKLClassifier, MKLRegressor), "UNIF": (UniformMKLClassifier, UniformMKLRegressor)}
@@ -184,12 +185,12 @@ def twin_baselines(subject):
     """Return the baselines that are the model itself by construction, each with the reason."""
     twins, method = {}, subject.method
     if method in ("CLMKL", "HLMKL") and subject.alike:
-        n_clusters = subject.model.kernel_weights_.shape[-2]
+        shared = memberships_of(subject.model)[0]
         twins["MKL"] = "with one cluster the model is MKL"
-        if n_clusters > 1:
+        if len(shared) > 1:  # sum_j c_j^2 beta K: a multiple of the kernel of MKL
             twins["MKL"] = (
-                f"every sample belongs to all {n_clusters} clusters alike, so that they are the same by "
-                f"construction and the model is MKL, with C divided by {n_clusters}"
+                f"all samples have the same memberships in the {len(shared)} clusters, which are the same by "
+                f"construction; the model is MKL, with C times {brief(float(shared @ shared))}"
             )
     if method == "MKL" or "MKL" in twins:
         if len(subject.kernels) == 1:
@@ -240,6 +241,7 @@ def _by_folds(subject, names, cv):
         way = "decision_function" if subject.classifier else "predict"
         try:
             own = cross_val_predict(clone(subject.whole), X, y, cv=folds, method=way)
+            check_scores(own)
         except ValueError as error:  # fewer samples than clusters, for instance
             why = f"without a fold, the model cannot be fitted ({str(error).rstrip('.')})"
         else:
@@ -247,6 +249,7 @@ def _by_folds(subject, names, cv):
             for name in names:
                 rival = _baseline(subject, name)
                 found[name] = cross_val_predict(rival, X, y, cv=folds, method=way), None, None
+                check_scores(found[name][0])
             facts = {"n_folds": n_folds, "why": why, "tuned": subject.search is not None}
             return CROSS_VALIDATED, X, y, found, facts
     chosen = np.flatnonzero(subject.known)

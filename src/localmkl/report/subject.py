@@ -152,12 +152,12 @@ class Subject:
 
     @cached_property
     def alike(self):
-        """Whether every sample belongs to the clusters alike (one cluster, evenness 1): a global model."""
+        """Whether all samples have the same memberships (one cluster, evenness 1): a global model."""
         return bool(np.ptp(memberships_of(self.model), axis=0).max() <= ALIKE)
 
     @property
     def n_clusters(self):
-        """Number of clusters that samples can be told apart by; one if they belong to all alike."""
+        """Number of clusters that samples can be told apart by."""
         return 1 if self.alike else self.model.kernel_weights_.shape[-2]
 
     @property
