@@ -62,7 +62,8 @@ def _model_text(record):
         f"parameters {parameters}",
         f"data       {record['training_rows']} training rows, {record['support_vectors']} support vectors",
         f"kernels    {len(record['kernels'])}: {listed(record['kernels'])}",
-        f"{certified:<10} duality gap {record['duality_gap']:.1e} (asked: {record['tolerance']:.0e}){of_what}",
+        f"{certified:<10} duality gap {record['duality_gap']:.1e} "
+        f"(asked: {record['tolerance']:.0e}){of_what}",
     ]
     if "tuned" in record:
         tuned = record["tuned"]
