@@ -489,6 +489,18 @@ def test_a_baseline_that_is_the_model_by_construction_is_not_compared(small, tmp
     assert ("clusters: these are the same by construction" in page.text) == ("C times" in said)
 
 
+def test_the_other_baseline_of_clusters_alike_has_the_strength_of_the_model(small):
+    _, X, y = small
+    model = CLMKLClassifier([RBF(), Linear()], C=3.0, evenness=1.0, n_clusters=3, p=np.inf, random_state=0)
+    found = assess(Subject(model.fit(X[:40], y[:40]), X[40:], y[40:], train=(X[:40], y[:40])))
+    assert list(found.twins) == ["MKL", "UNIF"]
+    same = UniformMKLClassifier([RBF(), Linear()], C=1.0).fit(X[:40], y[:40])
+    np.testing.assert_allclose(found.model.decisions, same.decision_function(X[40:]), atol=1e-2)
+    model = model.set_params(p=1.0).fit(X[:40], y[:40])
+    found = assess(Subject(model, X[40:], y[40:], train=(X[:40], y[:40])))
+    np.testing.assert_allclose(found.rivals["UNIF"].decisions, same.decision_function(X[40:]), atol=1e-2)
+
+
 def test_better_and_worse_follow_from_differences_beyond_chance_and_rounding(small):
     from localmkl.report import evidence
 
@@ -633,7 +645,7 @@ def test_a_score_that_guessing_reaches_is_said_to_be_no_better(tmp_path):
     X, y = rng.normal(size=(60, 2)), np.repeat([0, 1], [54, 6])
     page = _report(MKLClassifier([RBF()], C=1e-3).fit(X, y), tmp_path, X=X, y=y, cv=2)
     heading = page.text.partition("What was done")[0]
-    assert "That is not clearly better than always guessing the most frequent class (90.0 %)." in heading
+    assert "MKL is not clearly better than always guessing the most frequent class (90.0 %)." in heading
     assert "weigh rare classes more" in page.text
 
 

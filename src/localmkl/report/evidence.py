@@ -14,7 +14,7 @@ from localmkl import explain
 from localmkl.bounds import bound_model
 from localmkl.report import charts
 from localmkl.report.prose import Figure, Section, Table, brief, class_name, count, listing, percent, sentence
-from localmkl.report.quality import CROSS_VALIDATED, FEWEST, HELD_OUT, differs_between, is_tuned
+from localmkl.report.quality import CROSS_VALIDATED, FEWEST, HELD_OUT, differs_between, is_tuned, strength
 
 METHODS = {
     "UNIF": "adds all kernels with equal weights: nothing is learned about which kernel matters",
@@ -212,11 +212,10 @@ def kind_text(subject, found):
             f"({_labels(subject.strange)}) and {which} left out."
         )
     if found.rivals:
-        how = (
-            "tuned over the same grid"
-            if is_tuned(subject)
-            else "with the same parameters, not tuned on their own"
-        )
+        how = "tuned over the same grid"
+        if not is_tuned(subject):
+            how = "with the same parameters, not tuned on their own"
+            how += f" (C times {brief(strength(subject))} too)" if strength(subject) < 1.0 else ""
         who = "baselines {} use" if len(found.rivals) > 1 else "baseline {} uses"
         text += f" The {who.format(listing(found.rivals))} the same kernels, {how}."
     for name, why in found.twins.items():
@@ -253,10 +252,11 @@ def guessing_text(found):
     """Say that guessing does as well, where the interval of the model does not exclude it."""
     main, score = found.main, found.model.scores[found.main.name]
     nearest = score.low if main.higher else score.high
-    if not score.known or main.sign * (nearest - found.floor) > 0.0:
+    if not score.known or main.sign * (nearest - found.floor) > 0.0 or len(set(found.y.tolist())) == 1:
         return ""
     guess = "always guessing the most frequent class" if found.classifier else "one guess for all samples"
-    return f" That is not clearly better than {guess} ({main.told(found.floor)})."
+    name = next(iter(found.methods))
+    return f" {name} is not clearly better than {guess} ({main.told(found.floor)})."
 
 
 def _article(noun):

@@ -185,12 +185,12 @@ def twin_baselines(subject):
     """Return the baselines that are the model itself by construction, each with the reason."""
     twins, method = {}, subject.method
     if method in ("CLMKL", "HLMKL") and subject.alike:
-        shared = memberships_of(subject.model)[0]
+        n_clusters = subject.model.kernel_weights_.shape[-2]
         twins["MKL"] = "with one cluster the model is MKL"
-        if len(shared) > 1:  # sum_j c_j^2 beta K: a multiple of the kernel of MKL
+        if n_clusters > 1:
             twins["MKL"] = (
-                f"all samples have the same memberships in the {len(shared)} clusters, which are the same by "
-                f"construction; the model is MKL, with C times {brief(float(shared @ shared))}"
+                f"all samples have the same memberships in the {n_clusters} clusters, which are the same by "
+                f"construction; the model is MKL, with C times {brief(strength(subject))}"
             )
     if method == "MKL" or "MKL" in twins:
         if len(subject.kernels) == 1:
@@ -200,6 +200,12 @@ def twin_baselines(subject):
     elif method == "UNIF" and len(subject.kernels) == 1:
         twins["MKL"] = "with one kernel there are no weights to learn"
     return twins
+
+
+def strength(subject):
+    """Return sum_j c_j^2 of the memberships c that all samples share: the kernel of MKL is as much larger."""
+    shared = memberships_of(subject.model)[0]
+    return float(shared @ shared) if subject.alike else 1.0
 
 
 @contextmanager
@@ -285,6 +291,7 @@ def _baseline(subject, name):
     known = kind().get_params(deep=False)
     params = subject.model.get_params(deep=False)
     rival = kind(**{key: value for key, value in params.items() if key in known})
+    rival.set_params(C=strength(subject) * rival.C)
     prefix = ""
     if isinstance(subject.whole, Pipeline):
         *steps, (last, _) = clone(subject.whole).steps
