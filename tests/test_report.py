@@ -524,16 +524,16 @@ def test_better_and_worse_follow_from_differences_beyond_chance_and_rounding(sma
     assert not rmse_metric.same(1e-8, 1.1e-8)
 
 
-def test_ten_rows_of_which_five_differ_are_no_difference_and_six_are():
-    y, right = np.array([0, 1] * 10), np.array([0, 1] * 10)
-    for n_wrong, verdict in ((5, 0), (8, 1)):
-        wrong = right.copy()
-        wrong[:n_wrong] = 1 - wrong[:n_wrong]
-        X = np.stack([2.0 * right - 1.0, 2.0 * wrong - 1.0], axis=1)
-        first, second = (MKLClassifier([Linear(columns=[k])]).fit(X, y) for k in (0, 0))
-        found = {"CLMKL": (X[:, 0], 0.0, None), "MKL": (X[:, 1], 0.0, None)}
-        assert quality._judge(Subject(first), "held-out", X, y, found).rivals["MKL"].verdict == verdict
-        assert second.score(X, y) == 1.0
+def test_five_samples_that_differ_are_no_difference_and_six_are(small):
+    X, y = small[1][:20], np.array([0, 1] * 10)
+    model = MKLClassifier([Linear()]).fit(X, y)
+    for n_wrong, verdict in ((5, 0), (6, 1)):
+        right = 2.0 * y - 1.0
+        wrong = np.where(np.arange(20) < n_wrong, -right, right)
+        found = {"CLMKL": (right, 0.0, None), "MKL": (wrong, 0.0, None)}
+        rival = quality._judge(Subject(model), "held-out", X, y, found).rivals["MKL"]
+        assert rival.behind.low > 0.0  # by the bootstrap alone both would count
+        assert (rival.n_apart, rival.verdict) == (n_wrong, verdict)
 
 
 def test_parts_differ_only_where_dealing_the_rows_at_random_does_not_do_the_same():
