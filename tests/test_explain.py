@@ -159,3 +159,11 @@ def test_methods_without_clusters_have_one():
     X, y = make_localized(40, random_state=0)[:2]
     for model in (MKLClassifier(), LMKLClassifier(random_state=0, tol=1e-1)):
         assert (memberships_of(model.fit(X, y)) == np.ones((40, 1))).all()
+
+
+def test_positions_of_a_model_without_support_vectors_add_nothing():
+    X = ["ACGT", "ACGA", "TTGA"]
+    model = CLMKLRegressor([WeightedDegree(2)], n_clusters=2, random_state=0).fit(X, [1.0, 1.0, 1.0])
+    assert not len(model.support_)
+    assert position_contributions(model, X).shape == (3, 2, 4)
+    assert not position_contributions(model, X).any()

@@ -3,12 +3,14 @@
 import json
 import os
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 from importlib.resources import files
 
 import numpy as np
 import pytest
 from sklearn import metrics
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_predict
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -20,15 +22,16 @@ from localmkl import (
     HLMKLClassifier,
     LMKLClassifier,
     MKLClassifier,
+    MKLRegressor,
     UniformMKLClassifier,
 )
 from localmkl.datasets import load_splice, make_localized
 from localmkl.kernels import RBF, Linear, WeightedDegree
 from localmkl.plots import PALETTE
-from localmkl.report import write_report
+from localmkl.report import quality, write_report
 from localmkl.report.metrics import auc, balanced_accuracy, choose_metrics, r2, rmse
 from localmkl.report.prose import percent
-from localmkl.report.quality import assess
+from localmkl.report.quality import Score, assess, differs_between
 from localmkl.report.subject import Subject
 
 for extra in ("altair", "vl_convert", "jinja2"):
@@ -347,8 +350,10 @@ def test_mistakes_are_said_in_words(local, tmp_path, monkeypatch):
         write_report(model, path, X=X, y=y[:2])
     with pytest.raises(ValueError, match="`names` must hold 300 texts, got 1"):
         write_report(model, path, X=X, names=["a"])
-    with pytest.raises(ValueError, match=r"the classes of the fit, \[-1, 1\], got 7 too"):
-        write_report(model, path, X=X, y=np.where(y > 0, 7, y))
+    with pytest.raises(ValueError, match=r"the 100 rows that the model was trained on, .* got 3 rows"):
+        write_report(model, path, X=X, y=y, train=(X[:3], y[:3]))
+    with pytest.raises(ValueError, match="one target for each row, got an array of shape"):
+        write_report(model, path, X=X, y=y[:, None])
     search = GridSearchCV(MKLClassifier(), {"C": [1.0, 2.0]}, cv=2, refit=False).fit(X[:40], y[:40])
     with pytest.raises(ValueError, match="search with refit=True"):
         write_report(search, path)
@@ -378,7 +383,8 @@ def test_the_main_metric_is_that_of_the_search(local, tmp_path):
     _, X, y = local
     assert choose_metrics(0, "neg_mean_absolute_error")[0].name == "mean absolute error"
     assert choose_metrics(3, "roc_auc_ovr")[0].name == "accuracy"
-    search = GridSearchCV(MKLClassifier([Linear()]), {"C": [0.1, 1.0]}, cv=2, scoring="roc_auc").fit(
+    kernels = [Linear(), RBF()]  # with one, UNIF would be the same
+    search = GridSearchCV(MKLClassifier(kernels), {"C": [0.1, 1.0]}, cv=2, scoring="roc_auc").fit(
         X[:80], y[:80]
     )
     train = X[:80], y[:80]
@@ -427,6 +433,249 @@ def test_sentences_follow_the_numbers():
     parts = {"training loss": 0.1, "confidence": 0.2, "complexity": 0.3, "sum": 0.6}
     assert "At most 60 % of new samples" in evidence.bound_text(parts, True).replace(SPACE, " ")
     assert "nothing is guaranteed" in evidence.bound_text({**parts, "sum": 1.6}, True)
+
+
+def _report(model, folder, **given):
+    return Page(write_report(model, folder / "r.html", **given))
+
+
+@pytest.fixture(scope="module")
+def small():
+    """A model of two clusters and two kernels, its training rows and new ones."""
+    X, y = make_localized(70, random_state=0)[:2]
+    model = CLMKLClassifier([RBF(), Linear()], n_clusters=2, evenness=0.7, random_state=0).fit(X[:40], y[:40])
+    return model, X, y
+
+
+@pytest.mark.parametrize("n_rows", [1, 2])
+def test_a_row_or_two_get_numbers_without_intervals_and_no_claims(small, tmp_path, n_rows):
+    model, X, y = small
+    rows = slice(40, 40 + n_rows)
+    page = _report(model, tmp_path, X=X[rows], y=y[rows], train=(X[:40], y[:40]))
+    assert "fewer than 6 samples do not tell chance from the rest" in page.text
+    assert not re.search(r"worse by|better by|interval [0-9]|\bnan\b", page.text)
+    assert ("There is no AUC: it needs samples of both classes." in page.text) == (n_rows == 1)
+
+
+def test_rows_of_one_class_have_no_roc_curve_and_absent_classes_are_named(small, tmp_path):
+    model, X, y = small
+    own = np.flatnonzero(y == 1)[-12:]
+    page = _report(model, tmp_path, X=X[own], y=y[own])
+    assert "All samples are of class 1" in page.text
+    assert "There is no sample of class -1: nothing is said about that." in page.text
+    assert "roc" not in page.data["charts"]
+    assert "predicts one class for all samples" not in page.text  # that is right here
+
+
+@pytest.mark.parametrize(
+    "model, said",
+    [
+        (
+            CLMKLClassifier([RBF(), Linear()], evenness=1.0, n_clusters=2),
+            "the model is MKL, with C times 0.5",
+        ),
+        (HLMKLClassifier([RBF(), Linear()], n_clusters=1), "MKL is not compared: with one cluster"),
+        (MKLClassifier([RBF()]), "UNIF is not compared: with one kernel there are no weights to learn"),
+        (MKLClassifier([RBF(), Linear()], p=np.inf), "at p = infinity all kernels weigh the same"),
+    ],
+    ids=["evenness 1", "one cluster", "one kernel", "infinite norm"],
+)
+def test_a_baseline_that_is_the_model_by_construction_is_not_compared(small, tmp_path, model, said):
+    _, X, y = small
+    page = _report(model.fit(X[:40], y[:40]), tmp_path, X=X[40:], y=y[40:], train=(X[:40], y[:40]))
+    assert said in page.text
+    assert "Quality by main cluster" not in page.text
+    assert "Who belongs to which cluster" not in page.text
+    assert ("clusters: these are the same by construction" in page.text) == ("C times" in said)
+
+
+def test_the_other_baseline_of_clusters_alike_has_the_strength_of_the_model(small):
+    _, X, y = small
+    model = CLMKLClassifier([RBF(), Linear()], C=3.0, evenness=1.0, n_clusters=3, p=np.inf, random_state=0)
+    found = assess(Subject(model.fit(X[:40], y[:40]), X[40:], y[40:], train=(X[:40], y[:40])))
+    assert list(found.twins) == ["MKL", "UNIF"]
+    same = UniformMKLClassifier([RBF(), Linear()], C=1.0).fit(X[:40], y[:40])
+    np.testing.assert_allclose(found.model.decisions, same.decision_function(X[40:]), atol=1e-2)
+    model = model.set_params(p=1.0).fit(X[:40], y[:40])
+    found = assess(Subject(model, X[40:], y[40:], train=(X[:40], y[:40])))
+    np.testing.assert_allclose(found.rivals["UNIF"].decisions, same.decision_function(X[40:]), atol=1e-2)
+
+
+def test_better_and_worse_follow_from_differences_beyond_chance_and_rounding(small):
+    from localmkl.report import evidence
+
+    model, X, y = small
+    found = assess(Subject(model, X[40:], y[40:], train=(X[:40], y[:40])))
+    rival = found.rivals["UNIF"]
+
+    def told(value, low, high, verdict, n_apart=20):
+        scores = {**rival.scores, "accuracy": Score(found.score - value, 0.0, 1.0)}
+        behind = Score(value, low, high)
+        other = replace(rival, scores=scores, behind=behind, verdict=verdict, n_apart=n_apart)
+        return evidence.comparison_text(replace(found, methods={**found.methods, "UNIF": other}), "UNIF")
+
+    assert told(0.2, 0.1, 0.3, 1) == "UNIF is worse by 20.0 points (95 % interval 10.0 to 30.0 points)."
+    assert told(-0.2, -0.3, -0.1, -1) == "UNIF is better by 20.0 points (95 % interval 10.0 to 30.0 points)."
+    assert told(1e-5, 9e-6, 1.1e-5, 0) == "UNIF has the same accuracy."
+    assert "UNIF is not clearly different, behind by 20.0 points" in told(0.2, -0.1, 0.3, 0)
+    assert "not clearly different, ahead by 20.0 points" in told(-0.2, -0.3, -0.1, 0, n_apart=3)
+    rmse_metric = choose_metrics(0)[0]
+    assert rmse_metric.same(1e-8, 1.0005e-8)
+    assert not rmse_metric.same(1e-8, 1.1e-8)
+
+
+def test_five_samples_that_differ_are_no_difference_and_six_are(small):
+    X, y = small[1][:20], np.array([0, 1] * 10)
+    model = MKLClassifier([Linear()]).fit(X, y)
+    for n_wrong, verdict in ((5, 0), (6, 1)):
+        right = 2.0 * y - 1.0
+        wrong = np.where(np.arange(20) < n_wrong, -right, right)
+        found = {"CLMKL": (right, 0.0, None), "MKL": (wrong, 0.0, None)}
+        rival = quality._judge(Subject(model), "held-out", X, y, found).rivals["MKL"]
+        assert rival.behind.low > 0.0  # by the bootstrap alone both would count
+        assert (rival.n_apart, rival.verdict) == (n_wrong, verdict)
+
+
+def test_parts_differ_only_where_dealing_the_rows_at_random_does_not_do_the_same():
+    rng = np.random.default_rng(0)
+    parts = np.split(np.arange(90), [30, 60])
+    values = rng.normal(size=90)
+    values[60:] += 2.0
+    assert differs_between(lambda rows: values[rows].mean(axis=1), parts, 0)
+    chance = rng.normal(size=(40, 90))
+    found = [differs_between(lambda rows, v=v: v[rows].mean(axis=1), parts, 0) for v in chance]
+    assert sum(found) <= 6  # 5 % of 40 are 2
+    assert not differs_between(lambda rows: values[rows].mean(axis=1), [np.array([0]), np.array([70])], 0)
+
+
+def test_labels_that_the_model_does_not_know_are_left_out_and_named(small, tmp_path):
+    model, X, y = small
+    strange = np.where(np.arange(70) % 3 == 0, 7, y)
+    page = _report(model, tmp_path, X=X[40:], y=strange[40:])
+    n_strange = int((strange[40:] == 7).sum())
+    assert f"{n_strange} samples have labels that the model does not know (7) and are left out." in page.text
+    assert f"Measured on held-out data: {30 - n_strange} samples" in page.text
+    legend = next(mode["legend"] for mode in page.data["modes"] if mode["mode"] == "target")
+    assert [entry["label"] for entry in legend] == ["-1", "1", "not known to the model"]
+    page = _report(model, tmp_path, X=X[40:], y=np.full(30, "</p>?"))
+    assert (
+        "no sample has a label that the model knows (it knows -1 and 1, the samples have '</p>?')"
+        in page.text
+    )
+
+
+def test_why_there_is_no_cross_validation_or_one_with_fewer_folds(small, tmp_path):
+    X = small[1][:20]
+    for counts, said in (
+        ([10, 9, 1], "There is no cross-validation: class 2 has only 1 training sample."),
+        ([10, 8, 2], "There are not more folds because class 2 has only 2 training samples."),
+    ):
+        y = np.repeat([0, 1, 2], counts)
+        page = _report(MKLClassifier([Linear()]).fit(X, y), tmp_path, X=X, y=y)
+        assert said in page.text
+    y = np.repeat([0, 1], 2)
+    model = HLMKLClassifier([Linear()], n_clusters=3, random_state=0).fit(X[:4], y)
+    page = _report(model, tmp_path, X=X[:4], y=y)
+    assert "There is no cross-validation: without a fold, the model cannot be fitted" in page.text
+    repeated = _report(model, tmp_path, X=np.repeat(X[:1], 4, axis=0), y=y)
+    assert "Cross-validated" not in repeated.text  # seen, as many, but not the training rows
+
+
+def test_a_model_that_did_not_converge_says_so_first(small, tmp_path):
+    _, X, y = small
+    model = CLMKLClassifier([RBF(), Linear()], n_clusters=2, max_iter=1, tol=1e-12, random_state=0)
+    with pytest.warns(ConvergenceWarning):
+        model.fit(X[:40], y[:40])
+    page = _report(model, tmp_path, X=X[:40], y=y[:40], cv=2)  # the fits of the folds warn no one: it is said
+    heading = page.text.partition("What was done")[0]
+    assert f"The model did not converge: its duality gap is {model.duality_gap_:.1e}" in heading
+    assert ", not converged" in heading
+    assert re.search(r"\d fits for this comparison did not converge", page.text)
+    assert "and not reached" in page.text
+
+
+def test_gram_models_alone_say_what_is_missing(small, tmp_path):
+    X, y = small[1][:30], small[2][:30]
+    page = _report(MKLClassifier("precomputed").fit(GramStack([X @ X.T]), y), tmp_path)
+    assert "a model of Gram matrices keeps none of them. Give the report the Grams" in page.text
+
+
+def test_regression_on_equal_targets_and_on_one_row(small, tmp_path):
+    X = small[1]
+    model = CLMKLRegressor([RBF(), Linear()], n_clusters=2, random_state=0).fit(X[:30], np.ones(30))
+    page = _report(model, tmp_path, X=X[:30], y=np.ones(30), cv=2)
+    assert "There is no R2: it needs targets that differ." in page.text
+    assert "Nothing is bounded: all training targets are equal." in page.text
+    assert "No training sample became a support vector" in page.text
+    page = _report(model, tmp_path, X=X[30:31], y=[0.5])
+    assert "The prediction is off by 0.5." in page.text
+    assert not re.search(r"\bnan\b", page.text)
+
+
+def test_enormous_numbers_stay_short_and_what_is_no_number_is_refused(small, tmp_path):
+    model, X, _ = small
+    y = 1e300 * X[:, 0]
+    page = _report(MKLRegressor([RBF(), Linear()]).fit(X[:40], y[:40]), tmp_path, X=X[40:], y=y[40:])
+    assert "e+300" in page.text
+    assert not re.search(r"\d{12}|\d,\d{3},\d{3},\d{3},|\bnan\b|infinity", page.text)
+    assert _report(model, tmp_path, X=1e300 * X[40:]).data["charts"]["map"]
+    with pytest.raises(ValueError, match="Row 1 is too far from what the model was trained on"):
+        _report(MKLClassifier([Linear()]).fit(X[:40], small[2][:40]), tmp_path, X=np.full((2, 24), 1e308))
+
+
+def test_any_name_can_be_drawn_and_written(small, tmp_path):
+    import vl_convert
+
+    names = ["a\u2028b", "a\u2028b", "</script>", "nobody\udcff", "'+alert(1)+'", "\U0001f9ec"]
+    X, codes = small[1], np.arange(70) % 6
+    model = MKLClassifier([Linear(columns=[k]) for k in range(6)]).fit(
+        X[:40], np.array([*names[1:], "z"])[codes[:40]]
+    )
+    page = _report(model, tmp_path, kernel_names=names, title=names[3])
+    assert page.texts[0] == r"nobody\udcff"
+    weights = page.data["charts"]["weights"]
+    assert len({row["y"] for row in weights["data"]["values"]}) == 6  # equal names are told apart
+    for spec in (weights, page.data["charts"]["class-weights"]):
+        text = json.dumps({**spec, "width": 300}).replace("\\udcff", "?")
+        assert "<svg" in vl_convert.vegalite_to_svg(json.loads(text))
+
+
+def test_a_score_that_guessing_reaches_is_said_to_be_no_better(tmp_path):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(60, 2)), np.repeat([0, 1], [54, 6])
+    page = _report(MKLClassifier([RBF()], C=1e-3).fit(X, y), tmp_path, X=X, y=y, cv=2)
+    heading = page.text.partition("What was done")[0]
+    assert "MKL is not clearly better than always guessing the most frequent class (90.0 %)." in heading
+    assert "weigh rare classes more" in page.text
+
+
+def test_a_search_without_scores_or_without_differences_says_so():
+    from localmkl.report.evidence import tuning_text
+
+    scores, spread = np.array([0.9, 0.9, np.nan]), np.array([0.1, 0.1, np.nan])
+    text = tuning_text({"C": 1.0}, scores, spread, 0, 2)
+    assert text == (
+        "Of 3 candidates in 2 folds, C = 1 was chosen: 0.900 like all others. 1 candidate could not be "
+        "scored."
+    )
+    assert "none could be compared" in tuning_text({}, np.full(2, np.nan), np.full(2, np.nan), 0, 2)
+
+
+def test_thirty_classes_and_fifty_kernels_keep_the_page_moderate(tmp_path):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(260, 50)), np.arange(260) % 30
+    model = UniformMKLClassifier([Linear(columns=[k]) for k in range(50)]).fit(X[:60], y[:60])
+    path = write_report(model, tmp_path / "r.html", X=X[60:], y=y[60:])
+    assert "(0, 1, 2, 3, 4, 5, 6 and others)" in Page(path).text
+    assert path.stat().st_size < 3_000_000
+
+
+def test_wrong_columns_are_said_in_one_sentence(small, tmp_path):
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame(small[1][:, :3], columns=["a", "b", "c"])
+    model = MKLClassifier([Linear()]).fit(frame[:40], small[2][:40])
+    with pytest.raises(ValueError, match=r"columns of the fit in their order, a, b, c, got a, b\.$"):
+        _report(model, tmp_path, X=frame[["a", "b"]])
 
 
 def _colors():

@@ -55,6 +55,17 @@ def kernel_names(model):
         telling = [key for key in own if len({_written(other[key]) for other in family}) > 1]
         words = [f"{key} {_written(own[key])}" for key in telling if own[key] is not None]
         names.append(" ".join(words if words and kernel_family(model) else [kind.__name__, *words]))
+    return numbered(names)
+
+
+def numbered(names):
+    """Return names with a number after those that occur several times.
+
+    Examples
+    --------
+    >>> numbered(["a", "b", "a"])
+    ['a (1)', 'b', 'a (3)']
+    """
     repeated = {name for name in names if names.count(name) > 1}
     return [f"{name} ({m + 1})" if name in repeated else name for m, name in enumerate(names)]
 
@@ -286,6 +297,10 @@ def position_contributions(model, X, *, column=None):
         )
     rows, grams = model._compare(X)
     support = model.support_
+    if not len(support):  # the same prediction for every row
+        n_problems, n_clusters = len(np.atleast_2d(model.dual_coef_)), memberships_of(model).shape[1]
+        parts = np.zeros((grams.shape[0], n_problems, n_clusters, model.kernels_[members[0]].length_))
+        return parts[:, 0] if n_problems == 1 else parts
     coefficients, weights = _expansion(model, rows, grams, members)
     n_rows, n_problems, n_clusters = weights.shape[:3]
     others = take_rows(model.rows_, support)

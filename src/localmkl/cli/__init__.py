@@ -266,18 +266,14 @@ def predict(
         content = use.read_for(subject, data, rows=rows, **where)
         with voice.working(f"predicting {len(content)} rows"):
             header, table = use.predict(subject, content)
-        scores = use.score(subject, content, table)
+        scores, said = use.score(subject, content, table)
         if out is None:
             voice.records(header, table)
         else:
             write_whole(out, use.as_csv(header, table).encode())
             voice.result({"out": str(out), "rows": len(table), **scores}, f"{len(table)} predictions: {out}")
-        if scores:
-            told = ", ".join(f"{name} {value:.4f}" for name, value in scores.items())
-            known = use.seen(subject, content)
-            voice.note(
-                f"{told} on these rows" + (f", {known} of which the model was trained on" if known else "")
-            )
+        for note in filter(None, (said, subject.unfinished)):
+            voice.note(note)
 
 
 @app.command()
@@ -314,6 +310,8 @@ def report(
         with voice.working("writing the report: cross-validation may take a while"):
             path = use.write(subject, content, out, title=title, cv=folds, baselines=baselines, seed=seed)
         voice.result({"out": str(path)}, f"The report: {path.resolve()}")
+        for said in filter(None, (use.lacking(subject, content), subject.unfinished)):
+            voice.note(said)
 
 
 @app.command()

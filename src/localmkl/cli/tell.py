@@ -62,13 +62,17 @@ def _model_text(record):
         f"{name} {_number(value)}" for name, value in record["parameters"].items() if value is not None
     )
     certified = "certified" if record["duality_gap"] <= record["tolerance"] else "NOT converged"
+    of_what = ""
+    if record["method"] == "LMKL":
+        certified, of_what = "partly", " of the support vector machine alone: the gate has no certificate"
     lines = [
         f"method     {record['method']}, {record['task']}"
         + (f" of {listed(record['classes'])}" if record["classes"] else ""),
         f"parameters {parameters}",
         f"data       {record['training_rows']} training rows, {record['support_vectors']} support vectors",
         f"kernels    {len(record['kernels'])}: {listed(record['kernels'])}",
-        f"{certified:<10} duality gap {record['duality_gap']:.1e} (asked: {record['tolerance']:.0e})",
+        f"{certified:<10} duality gap {record['duality_gap']:.1e} "
+        f"(asked: {record['tolerance']:.0e}){of_what}",
     ]
     if "tuned" in record:
         tuned = record["tuned"]
@@ -114,7 +118,10 @@ def describe_data(content):
         lines.append(f"lengths    {lengths[0] if same else f'{min(lengths)} to {max(lengths)}'} letters")
     else:
         record["shape"] = [rows.n_kernels, *rows.shape]
-        lines.append(f"shape      {rows.n_kernels} Grams, {rows.shape[0]} x {rows.shape[1]}, {rows.dtype}")
+        only = "" if rows.shape[0] == rows.shape[1] else "; not square: new rows to predict, or no Grams"
+        lines.append(
+            f"shape      {rows.n_kernels} Grams, {rows.shape[0]} x {rows.shape[1]}, {rows.dtype}{only}"
+        )
     if content.y is not None:
         labels, counts = np.unique(content.y, return_counts=True)
         record["labels"] = {str(label): int(count) for label, count in zip(labels, counts, strict=True)}

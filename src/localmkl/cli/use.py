@@ -7,7 +7,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-from sklearn.metrics import accuracy_score, r2_score, roc_auc_score
 
 import localmkl
 from localmkl._checks import listed
@@ -26,7 +25,8 @@ from localmkl.cli.voice import Misuse
 from localmkl.explain import memberships_of, training_rows
 from localmkl.kernels.stack import take_rows
 from localmkl.persistence import load
-from localmkl.report.subject import Subject, predicted
+from localmkl.report.metrics import choose_metrics
+from localmkl.report.subject import Subject, check_scores, predicted
 
 BLOCK_ENTRIES = 2**24
 """Contributions that prediction holds at a time."""
@@ -100,6 +100,7 @@ def read_for(subject, path, *, target=None, labels=None, names=None, variable=No
     content, wanted = read_rows(path, asked), kind_for(subject)
     if content.kind != wanted:
         raise ValueError(f"{str(path)!r} must be {CALLED[wanted]} as in the fit, got {CALLED[content.kind]}.")
+    content = replace(content, y=_as_known(subject, content))
     if wanted == GRAMS:
         return _cross_grams(subject, content, rows)
     if rows is not None:
@@ -107,11 +108,33 @@ def read_for(subject, path, *, target=None, labels=None, names=None, variable=No
     return _as_fitted(subject, content) if wanted == TABLE else content
 
 
+def _as_known(subject, content):
+    """Return the targets of a file as the model has them: labels that read the same are the same."""
+    if content.y is None:
+        return None
+    if not subject.classifier:
+        if content.y.dtype.kind not in "iuf":
+            raise ValueError(
+                f"The targets of {str(content.path)!r} must be numbers as in the fit, "
+                f"got {str(content.y[0])!r}."
+            )
+        return content.y
+    classes = subject.model.classes_.tolist()
+    known = {str(label): label for label in classes}
+    labels = [label if label in classes else known.get(str(label), label) for label in content.y.tolist()]
+    return np.array(labels, dtype=None if all(label in classes for label in labels) else object)
+
+
 def _as_fitted(subject, content):
     """Return a table with the columns of the fit alone."""
     frame, model = content.rows, subject.model
     columns = getattr(subject.whole, "feature_names_in_", None)
     if columns is None:  # fitted on an array
+        if frame.shape[1] != subject.whole.n_features_in_:
+            raise ValueError(
+                f"{str(content.path)!r} must have the {subject.whole.n_features_in_} columns of the fit, "
+                f"it has {frame.shape[1]}: {listed(frame.columns)}."
+            )
         return replace(content, rows=as_numbers(content, frame, frame.columns).to_numpy())
     missing = [name for name in columns if name not in frame.columns]
     if missing:
@@ -170,15 +193,18 @@ def predict(subject, content):
     rows: list[tuple] = []
     for start in range(0, len(content), step):
         block = np.arange(start, min(start + step, len(content)))
-        columns = [names[block], *_columns(subject, take_rows(X, block), n_clusters)]
+        columns = [names[block], *_columns(subject, take_rows(X, block), n_clusters, names[block])]
         rows += zip(*(column.tolist() for column in columns), strict=True)
     return header, rows
 
 
-def _columns(subject, X, n_clusters):
+def _columns(subject, X, n_clusters, names):
     """Return the columns of the table of predictions, without the names."""
-    model, parts = subject.model, subject.model.contributions(X)
-    decisions = parts.sum(axis=(-2, -1)) + model.intercept_
+    model = subject.model
+    with np.errstate(over="ignore", invalid="ignore"):  # scores that are no numbers are said in words
+        parts = model.contributions(X)
+        decisions = parts.sum(axis=(-2, -1)) + model.intercept_
+    check_scores(decisions, names)
     intercepts = np.broadcast_to(model.intercept_, decisions.shape)
     columns = [np.asarray(predicted(model, decisions))]
     if decisions.ndim == 2:
@@ -191,26 +217,47 @@ def _columns(subject, X, n_clusters):
     return [*columns, intercepts, *parts.sum(axis=1).T]
 
 
+SCORES = ("accuracy", "AUC", "R2", "RMSE")
+"""What predictions are scored by, as far as the rows define it."""
+
+
 def score(subject, content, rows):
-    """Return how good predictions are, by metric, where the file has the truth."""
+    """Return how good predictions are, by metric, and a sentence that says it; none without the truth.
+
+    Rows with labels that the model does not know are left out, and said.
+    """
     if content.y is None:
-        return {}
-    labels = np.array([row[1] for row in rows])
-    if not subject.classifier:
-        return {"R2": float(r2_score(content.y, labels))}
-    truth = content.y
-    if labels.dtype.kind == "U" or truth.dtype.kind == "U":
-        truth, labels = truth.astype(str), labels.astype(str)
-    scores = {"accuracy": float(accuracy_score(truth, labels))}
-    if subject.binary and set(truth.tolist()) == set(subject.model.classes_.tolist()):
-        second = truth == subject.model.classes_[1]
-        scores["AUC"] = float(roc_auc_score(second, [row[2] for row in rows]))
-    return scores
+        return {}, ""
+    truth = Subject(subject.given, content.rows, content.y)
+    chosen = np.flatnonzero(truth.known)
+    if not len(chosen):
+        return {}, (
+            f"Not scored: the model knows the labels {listed(subject.model.classes_)}, the file has "
+            f"{listed(truth.strange)}"
+        )
+    y, guesses = truth.truth(chosen), np.array([rows[i][1] for i in chosen])
+    decisions = np.array([rows[i][2] for i in chosen]) if subject.binary else guesses
+    classes = subject.model.classes_ if subject.classifier else []
+    if subject.classifier:
+        y, guesses = np.searchsorted(classes, y), np.searchsorted(classes, guesses)
+    scores = {
+        metric.name: float(metric.compute(y, decisions, guesses, np.arange(len(y))[None])[0])
+        for metric in choose_metrics(len(classes))
+    }
+    scores = {name: scores[name] for name in SCORES if np.isfinite(scores.get(name, np.nan))}
+    return scores, _said(scores, truth, len(chosen))
 
 
-def seen(subject, content):
-    """Return how many of the rows the model was trained on."""
-    return int(Subject(subject.given, content.rows).seen.sum())
+def _said(scores, truth, n_scored):
+    """Return scores as a sentence: of which rows, and which of them the model has seen."""
+    text = ", ".join(
+        f"{name} {value:.4f}" if value < 1e6 else f"{name} {value:.4g}" for name, value in scores.items()
+    )
+    whole = n_scored == len(truth.y)
+    text += " on these rows" if whole else f" on {n_scored} of {len(truth.y)} rows"
+    n_seen = int((truth.seen & truth.known).sum())
+    text += f", {n_seen} of which the model was trained on" if n_seen else ""
+    return text if whole else f"{text}; the others have labels new to the model: {listed(truth.strange)}"
 
 
 def as_csv(header, rows):
@@ -243,3 +290,17 @@ def write(subject, content, out, *, title, cv, baselines, seed):
         "random_state": seed,
     }
     return write_report(subject.given, out, **shown, **options, seconds=made.get("seconds"))
+
+
+def lacking(subject, content):
+    """Return what a report cannot say for want of data, and what to give; empty if it can."""
+    if content is not None and content.y is None:
+        return f"{str(content.path)!r} lacks labels, of all rows or some: nothing is said about quality."
+    if content is None and subject.model._precomputed:
+        return (
+            "A model of Gram matrices keeps no samples: the report has no cross-validation, no map and no "
+            "bound. Give the Gram file too, and its labels by --target or --labels."
+        )
+    if content is None and "y" not in made_of(subject.given):
+        return "The model keeps no labels: the report has no cross-validation. Give a file with labels too."
+    return ""

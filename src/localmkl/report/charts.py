@@ -1,7 +1,8 @@
 """The figures of the report as Vega-Lite specifications, made by Altair: rows of plain data in, a dict out.
 
 Colours are names of CSS variables (``var(--accent)``): the page decides what they are by day, by night and
-on paper, and no figure is drawn twice.
+on paper, and no figure is drawn twice. Orders are domains of scales: a list in `sort` would become an
+expression, which not every name of a kernel or class survives.
 """
 
 from typing import Literal
@@ -113,8 +114,8 @@ def heat_map(rows, *, order, titles=("", ""), form=".0f", from_zero=True):
     top = alt.Axis(labelAngle=0, orient="top", ticks=False, labelLimit=140, grid=False)
     side = alt.Axis(labelLimit=220, ticks=False, grid=False)
     base = alt.Chart(_rows(rows)).encode(
-        x=alt.X("x:N", sort=order[0], title=titles[0] or None, axis=top),
-        y=alt.Y("y:N", sort=order[1], title=titles[1] or None, axis=side),
+        x=alt.X("x:N", sort=None, scale=alt.Scale(domain=order[0]), title=titles[0] or None, axis=top),
+        y=alt.Y("y:N", sort=None, scale=alt.Scale(domain=order[1]), title=titles[1] or None, axis=side),
         tooltip=_tooltips(
             ("y", titles[1] or "row", None), ("x", titles[0] or "column", None), ("value", "value", form)
         ),
@@ -157,7 +158,7 @@ def lines(rows, *, order, colors, dashes=None, titles, points=False, domains=(No
     """
     across = alt.Scale(domain=domains[0], nice=False) if domains[0] else alt.Scale(nice=False)
     upward = alt.Scale(domain=domains[1]) if domains[1] else alt.Scale(zero=step)
-    counted = all(float(row["x"]).is_integer() for row in rows)
+    counted = all(isinstance(row["x"], int) for row in rows)
     axis = alt.Axis(values=_whole_ticks(rows[-1]["x"]), format="d") if counted else alt.Axis(tickCount=5)
     stroke = alt.Legend(symbolType="stroke")
     hue = alt.Scale(domain=order, range=colors)
@@ -170,8 +171,8 @@ def lines(rows, *, order, colors, dashes=None, titles, points=False, domains=(No
         .encode(
             x=alt.X("x:Q", title=titles[0], scale=across, axis=axis),
             y=alt.Y("y:Q", title=titles[1], scale=upward, axis=alt.Axis(tickCount=5)),
-            color=alt.Color("series:N", sort=order, scale=hue, title=None, legend=stroke),
-            strokeDash=alt.StrokeDash("series:N", sort=order, scale=dash, title=None, legend=stroke),
+            color=alt.Color("series:N", scale=hue, title=None, legend=stroke),
+            strokeDash=alt.StrokeDash("series:N", scale=dash, title=None, legend=stroke),
             tooltip=_tooltips(("series", "line", None), ("x", titles[0], ".4~g"), ("y", titles[1], ".4~g")),
         )
     )
@@ -188,9 +189,15 @@ def dots(rows, *, order, order_rows, colors, title):
             x=alt.X(
                 "value:Q", title=title, scale=alt.Scale(zero=False, padding=14), axis=alt.Axis(tickCount=5)
             ),
-            y=alt.Y("group:N", sort=order_rows, title=None, axis=alt.Axis(grid=True, ticks=False)),
-            color=alt.Color("method:N", sort=order, scale=alt.Scale(domain=order, range=colors), title=None),
-            shape=alt.Shape("method:N", sort=order, scale=alt.Scale(domain=order, range=shapes), title=None),
+            y=alt.Y(
+                "group:N",
+                sort=None,
+                scale=alt.Scale(domain=order_rows),
+                title=None,
+                axis=alt.Axis(grid=True, ticks=False),
+            ),
+            color=alt.Color("method:N", scale=alt.Scale(domain=order, range=colors), title=None),
+            shape=alt.Shape("method:N", scale=alt.Scale(domain=order, range=shapes), title=None),
             tooltip=_tooltips(
                 ("group", "samples", None), ("method", "method", None), ("value", title, ".4~g")
             ),
@@ -223,10 +230,10 @@ def scatter(rows, *, names, titles):
 
 def bars(rows, *, order, title, limit=None):
     """Return one bar for each part: fields "part" and "value"; `limit` is a value to mark with a line."""
-    across = alt.Scale(domain=[0.0, 1.12 * max(row["value"] for row in rows)], nice=False)
+    across = alt.Scale(domain=[0.0, 1.12 * max(row["value"] for row in rows) or 1.0], nice=False)
     base = alt.Chart(_rows(rows)).encode(
         x=alt.X("value:Q", title=title, axis=alt.Axis(tickCount=5), scale=across),
-        y=alt.Y("part:N", sort=order, title=None, axis=alt.Axis(ticks=False)),
+        y=alt.Y("part:N", sort=None, scale=alt.Scale(domain=order), title=None, axis=alt.Axis(ticks=False)),
         tooltip=_tooltips(("part", "part", None), ("value", title, ".3f")),
     )
     layers = [

@@ -14,7 +14,7 @@ from localmkl import explain
 from localmkl.bounds import bound_model
 from localmkl.report import charts
 from localmkl.report.prose import Figure, Section, Table, brief, class_name, count, listing, percent, sentence
-from localmkl.report.quality import CROSS_VALIDATED, HELD_OUT
+from localmkl.report.quality import CROSS_VALIDATED, FEWEST, HELD_OUT, differs_between, is_tuned, strength
 
 METHODS = {
     "UNIF": "adds all kernels with equal weights: nothing is learned about which kernel matters",
@@ -39,6 +39,9 @@ PARAMETERS = {
 ROC_POINTS = 200
 """Most points of a curve that are drawn."""
 
+SAME_SCORE = 1e-3
+"""Scores of a search that differ by less, the last digit told, are the same."""
+
 ALARMS = 0.1
 """The share of false alarms at which hits are told."""
 
@@ -52,6 +55,14 @@ def done(subject, seconds=None):
         "kernel is a measure of how alike two samples are; the model decides by a weighted sum of them.",
         certificate_text(subject),
     ]
+    n_clusters = model.kernel_weights_.shape[-2]
+    if subject.alike and n_clusters > 1:
+        text.append(
+            f"All samples have the same memberships in the {n_clusters} clusters: these are the same by "
+            "construction, and nothing is said about them one by one."
+        )
+    if not len(model.support_):
+        text.append("No training sample became a support vector: it predicts the same for every sample.")
     if getattr(model, "transductive_", False):
         text.append("The clusters were learned from further samples without labels as well.")
     params = model.get_params(deep=False)
@@ -105,6 +116,8 @@ def certificate_text(subject):
             f"Its objective is not convex: the duality gap of {gap:.1e} certifies the support vector machine "
             "for the final gate, not the gate."
         )
+    if not np.isfinite(gap):
+        return "No duality gap was reached: nothing is proved about the solution."
     text = f"The duality gap proves that the objective is within {percent(gap, 4)} of the best possible"
     if gap <= tol:
         return f"{text}; {percent(tol, 1)} was asked for."
@@ -123,17 +136,15 @@ def quality(subject, found):
     """Return the quality with its baselines, overall and by cluster; or say that it is not known."""
     title = "How good it is"
     if found is None:
-        text = (
-            "Nothing is said about quality: that needs samples with known targets, best ones it has not seen."
-        )
-        if hasattr(subject.search, "best_score_"):
+        text = missing_text(subject)
+        if np.isfinite(getattr(subject.search, "best_score_", np.nan)):
             text += (
                 " The search that chose the parameters gave them a cross-validated score of "
                 f"{subject.search.best_score_:.3f}; having been chosen by it, they look a little too good."
             )
         return Section("quality", title, [text])
     blocks = [_quality_table(found)]
-    if subject.binary:
+    if subject.binary and len(set(found.y.tolist())) == 2:
         blocks.append(_roc(subject, found))
     elif subject.classifier:
         blocks.append(_confusion(subject, found))
@@ -144,6 +155,28 @@ def quality(subject, found):
     return Section("quality", title, [kind_text(subject, found), quality_text(found)], blocks)
 
 
+def missing_text(subject):
+    """Say why nothing is said about quality, and what that needs."""
+    if subject.y is not None:
+        return (
+            f"Nothing is said about quality: no sample has a label that the model knows (it knows "
+            f"{_labels(subject.model.classes_.tolist())}, the samples have {_labels(subject.strange)})."
+        )
+    if subject.rows is None:
+        return (
+            "Nothing is said about quality, and no sample is shown: a model of Gram matrices keeps none of "
+            "them. Give the report the Grams of the training samples with their targets for a "
+            "cross-validation, a map and the bound, or Grams of new samples with theirs."
+        )
+    return "Nothing is said about quality: that needs samples with known targets, best ones it has not seen."
+
+
+def _labels(labels, most=4):
+    """Return labels as one reads them out, the first ones of many."""
+    shown = [repr(label) for label in labels[:most]]
+    return listing(shown if len(labels) <= most else [*shown, "others"])
+
+
 def kind_text(subject, found):
     """Say on which samples quality was measured, and what that is worth."""
     n = count(len(found.y), "sample")
@@ -152,13 +185,15 @@ def kind_text(subject, found):
         if found.n_seen:
             verb = "was" if found.n_seen == 1 else "were"
             text += f" {count(found.n_seen, 'other row')} given {verb} in its training data and left out."
-        if not found.rivals:
+        if not found.rivals and not found.twins:
             text += " Baselines are missing: they need the training data, or were not asked for."
     elif found.kind == CROSS_VALIDATED:
         text = (
             f"Cross-validated on the training data: {n} in {found.n_folds} folds, each predicted by a model "
             "fitted without it."
         )
+        if found.why:
+            text += f" There are not more folds because {found.why}."
         if found.tuned:
             text += " The parameters were chosen on the same samples, which makes it look a little too good."
         if getattr(subject.model, "transductive_", False):
@@ -168,12 +203,30 @@ def kind_text(subject, found):
     else:
         text = (
             f"Measured on training data, {n} that the model has seen: these numbers are too good, and do not "
-            "tell how well new samples are predicted."
+            f"tell how well new samples are predicted. There is no cross-validation: {found.why}."
+        )
+    if found.n_strange:
+        verb, which = ("has a label", "is") if found.n_strange == 1 else ("have labels", "are")
+        text += (
+            f" {count(found.n_strange, 'sample')} {verb} that the model does not know "
+            f"({_labels(subject.strange)}) and {which} left out."
         )
     if found.rivals:
-        tuned = subject.search is not None
-        how = "tuned over the same grid" if tuned else "with the same parameters, not tuned on their own"
-        text += f" The baselines {listing(found.rivals)} use the same kernels, {how}."
+        how = "tuned over the same grid"
+        if not is_tuned(subject):
+            how = "with the same parameters, not tuned on their own"
+            how += f" (C times {brief(strength(subject))} too)" if strength(subject) < 1.0 else ""
+        who = "baselines {} use" if len(found.rivals) > 1 else "baseline {} uses"
+        text += f" The {who.format(listing(found.rivals))} the same kernels, {how}."
+    for name, why in found.twins.items():
+        text += f" {name} is not compared: {why}."
+    for metric in found.undefined:
+        text += f" There is no {metric.name}: it needs {metric.needs}."
+    if found.n_unfinished:
+        verb = "fit" if found.n_unfinished == 1 else "fits"
+        text += f" {found.n_unfinished} {verb} for this comparison did not converge."
+    if len(found.y) < FEWEST:
+        return f"{text} There are no intervals: fewer than {FEWEST} samples do not tell chance from the rest."
     return f"{text} In brackets: 95 % intervals of the bootstrap."
 
 
@@ -192,7 +245,18 @@ def lead_text(found):
     else:
         parts = [f"On {where}, {name} has {_article(main.name)} {main.name} of {main.told(found.score)}"]
         parts += [f"{others[rival]} one of {value}" for rival, value in values.items()]
-    return f"{', '.join(parts)}."
+    return f"{', '.join(parts)}.{guessing_text(found)}"
+
+
+def guessing_text(found):
+    """Say that guessing does as well, where the interval of the model does not exclude it."""
+    main, score = found.main, found.model.scores[found.main.name]
+    nearest = score.low if main.higher else score.high
+    if not score.known or main.sign * (nearest - found.floor) > 0.0 or len(set(found.y.tolist())) == 1:
+        return ""
+    guess = "always guessing the most frequent class" if found.classifier else "one guess for all samples"
+    name = next(iter(found.methods))
+    return f" {name} is not clearly better than {guess} ({main.told(found.floor)})."
 
 
 def _article(noun):
@@ -213,24 +277,33 @@ def quality_text(found):
             f"The {main.name} of {name} is {main.told(found.score)}; that of one guess for all samples is "
             f"{main.told(found.floor)}."
         )
-    for rival, result in found.rivals.items():
-        value, low, high = result.behind.value, result.behind.low, result.behind.high
-        if low > 0:
-            verdict = f"{rival} is worse by {main.amount(value)}"
-        elif high < 0:
-            verdict = f"{rival} is better by {main.amount(-value)}"
-            low, high = -high, -low
-        elif value < 0:
-            verdict = f"{rival} is not clearly different, ahead by {main.amount(-value)}"
-            low, high = -high, -low
-        else:
-            verdict = f"{rival} is not clearly different, behind by {main.amount(value)}"
-        text += f" {verdict} (95 % interval {main.amount(low, unit=False)} to {main.amount(high)})."
-    return text + "".join(
-        f" {name} predicts one class for all samples: look at other parameters for it."
-        for name, result in found.methods.items()
-        if found.classifier and len(set(result.predictions.tolist())) == 1
-    )
+    text += "".join(f" {comparison_text(found, rival)}" for rival in found.rivals)
+    if not found.classifier or len(set(found.y.tolist())) == 1:
+        return text
+    flat = [name for name, result in found.methods.items() if len(set(result.predictions.tolist())) == 1]
+    if flat:
+        verb = "predicts" if len(flat) == 1 else "predict"
+        text += (
+            f" {listing(flat)} {verb} one class for all samples: weigh rare classes more, or look at other "
+            "parameters."
+        )
+    return text
+
+
+def comparison_text(found, rival):
+    """Say whether a baseline is better or worse beyond chance, or that this cannot be told."""
+    main, result = found.main, found.rivals[rival]
+    value, low, high = result.behind.value, result.behind.low, result.behind.high
+    if main.same(found.score, result.scores[main.name].value):
+        return f"{rival} has the same {main.name}."
+    word = {1: "worse", -1: "better", 0: "not clearly different, " + ("ahead" if value < 0 else "behind")}
+    if value < 0:
+        value, low, high = -value, -high, -low
+    text = f"{rival} is {word[result.verdict]} by {main.amount(value)}"
+    if not result.behind.known:
+        return f"{text}."
+    few = f"; but they differ on {count(result.n_apart, 'sample')} only" if result.n_apart < FEWEST else ""
+    return f"{text} (95 % interval {main.amount(low, unit=False)} to {main.amount(high)}{few})."
 
 
 def _quality_table(found):
@@ -296,12 +369,7 @@ def _confusion(subject, found):
         for p in range(len(labels))
     ]
     spec = charts.heat_map(rows, order=(names, names), titles=("predicted", "true"), form="d")
-    recall = counts.diagonal() / np.maximum(counts.sum(axis=1), 1)
-    best, worst = int(recall.argmax()), int(recall.argmin())
-    text = sentence(
-        f"{class_name(labels.tolist()[best])} is recognised best ({percent(recall[best])} of its samples), "
-        f"{class_name(labels.tolist()[worst])} worst ({percent(recall[worst])})"
-    )
+    text = recall_text(subject, found, counts)
     wrong = counts - np.diag(counts.diagonal())
     t, p = np.unravel_index(wrong.argmax(), wrong.shape)
     if wrong.any():
@@ -312,6 +380,32 @@ def _confusion(subject, found):
     cells = [[name, *map(str, row)] for name, row in zip(names, counts, strict=True)]
     table = Table("True classes in rows, predicted ones in columns", ["", *names], cells)
     return Figure("confusion", "Which classes are taken for which", text, spec, table=table)
+
+
+def recall_text(subject, found, counts):
+    """Say which classes are recognised best and worst, where that is no chance, and which have no samples."""
+    labels = subject.model.classes_.tolist()
+    there = np.flatnonzero(counts.sum(axis=1))
+    recall = counts.diagonal()[there] / counts.sum(axis=1)[there]
+    right = found.model.predictions == found.y
+    parts = [np.flatnonzero(found.y == subject.model.classes_[t]) for t in there]
+    low, high = percent(recall.min()), percent(recall.max())
+    if differs_between(lambda rows: right[rows].mean(axis=1), parts, subject.seed):
+        best, worst = (class_name(labels[there[pick]]) for pick in (recall.argmax(), recall.argmin()))
+        text = sentence(f"{best} is recognised best ({high} of its samples), {worst} worst ({low})")
+    elif len(there) == 1:
+        text = f"All samples are of {class_name(labels[there[0]])}, {high} of them recognised."
+    else:
+        text = f"Of each class {high} is recognised."
+        if low != high:
+            text = (
+                f"Of each class between {low} and {high} is recognised; chance may explain the differences."
+            )
+    absent = [class_name(label) for t, label in enumerate(labels) if t not in there]
+    if absent:
+        shown = absent if len(absent) <= 4 else [*absent[:4], "others"]
+        text += f" There is no sample of {listing(shown, 'or')}: nothing is said about that."
+    return text
 
 
 def _residuals(subject, found):
@@ -330,13 +424,24 @@ def _residuals(subject, found):
     spec = charts.scatter(rows, names=subject.clusters, titles=("target", "prediction"))
     errors = guesses - found.y
     sizes = np.abs(errors)
-    text = (
-        f"Half of the predictions are off by less than {brief(float(np.median(sizes)))}; on average they are "
-        f"too {'high' if errors.mean() > 0 else 'low'} by {brief(float(abs(errors.mean())))}."
-    )
+    text = residuals_text(errors)
     cells = [[percent(share), brief(float(np.quantile(sizes, share)))] for share in (0.5, 0.8, 0.9, 0.95)]
     table = Table("Sizes of errors", ["share of the samples", "error below"], cells)
     return Figure("residuals", "Predictions against targets", text, spec, table=table, wide=False)
+
+
+def residuals_text(errors):
+    """Say how large errors are, and whether they lean to one side by more than chance."""
+    sizes = np.abs(errors)
+    if len(errors) == 1:
+        return f"The prediction is off by {brief(float(sizes[0]))}."
+    text = f"Half of the predictions are off by at most {brief(float(np.median(sizes)))}"
+    unit = sizes.max() or 1.0
+    mean, deviation = (errors / unit).mean(), (errors / unit).std(ddof=1) / np.sqrt(len(errors))
+    if len(errors) < FEWEST or abs(mean) <= 2.0 * deviation:
+        return f"{text}; on average they are neither too high nor too low by more than chance explains."
+    side = "high" if mean > 0 else "low"
+    return f"{text}; on average they are too {side} by {brief(float(unit * abs(mean)))}."
 
 
 def _by_cluster(subject, found):
@@ -362,22 +467,38 @@ def _by_cluster(subject, found):
 
 
 def by_cluster_text(found):
-    """Say where the model is best, and where it gains on its baselines."""
+    """Say where the model is best, and where it gains on its baselines, unless that may be chance."""
     main, own = found.main, np.array(found.model.by_cluster)
     there = np.flatnonzero(np.isfinite(own))
     order = there[np.argsort(main.sign * own[there], kind="stable")]
     best, worst = order[-1], order[0]
-    text = (
-        f"The {main.name} of the model is best in cluster {best + 1} ({main.told(own[best])}) and worst in "
-        f"cluster {worst + 1} ({main.told(own[worst])})."
-    )
+    if len(there) == 1:
+        return f"All samples have cluster {best + 1} as their main one."
+    if found.model.uneven:
+        text = (
+            f"The {main.name} of the model is best in cluster {best + 1} ({main.told(own[best])}) and worst "
+            f"in cluster {worst + 1} ({main.told(own[worst])})."
+        )
+    else:
+        low, high = (main.told(value) for value in sorted([own[best], own[worst]]))
+        text = f"The {main.name} of the model is {high} in all clusters."
+        if low != high:
+            text = (
+                f"The {main.name} of the model lies between {low} and {high} in all clusters; chance may "
+                "explain the differences."
+            )
+    even = [name for name, result in found.rivals.items() if not result.uneven]
+    if even:
+        text += f" How it compares with {listing(even)} does not differ between clusters by more than chance."
     for name, result in found.rivals.items():
         gain = main.sign * (own - np.array(result.by_cluster))
-        most = there[gain[there].argmax()]
+        most, least = there[gain[there].argmax()], there[gain[there].argmin()]
+        if not result.uneven:
+            continue
         if gain[most] > 0:
             text += f" It gains most on {name} in cluster {most + 1} ({main.amount(gain[most])})."
         else:
-            text += f" It is ahead of {name} in no cluster."
+            text += f" It loses most to {name} in cluster {least + 1} ({main.amount(-gain[least])})."
     return text
 
 
@@ -404,24 +525,39 @@ def tuning(subject):
     axes = sorted(varied, key=lambda name: (name not in ("C", "evenness"), -sizes[name]))[:2]
     order = np.argsort(-np.nan_to_num(scores, nan=-np.inf), kind="stable")[:10]
     rows = [
-        [*(brief(column[i]) for column in values.values()), f"{scores[i]:.4f}", f"{spread[i]:.4f}"]
+        [*(brief(column[i]) for column in values.values()), _score(scores[i]), _score(spread[i])]
         for i in order
     ]
     table = Table("The best candidates", [*values, "mean score", "standard deviation"], rows)
+    axes = axes if np.isfinite(scores).any() else []
     figures = [_score_figure({name: values[name] for name in axes}, scores, best, text)] if axes else []
     return Section("tuning", "How the parameters were chosen", [] if axes else [text], [*figures, table])
 
 
 def tuning_text(params, scores, spread, best, n_folds):
     """Say what was chosen and how much the choice mattered."""
+    failed = int((~np.isfinite(scores)).sum())
+    tail = f" {count(failed, 'candidate')} could not be scored." if failed else ""
+    if failed == len(scores) or not np.isfinite(scores[best]):
+        return (
+            f"Of {count(len(scores), 'candidate')} in {count(n_folds, 'fold')}, none could be compared.{tail}"
+        )
     near = int((scores >= scores[best] - spread[best]).sum())
     said = listing([f"{name} = {brief(value)}" for name, value in params.items()] or ["the only candidate"])
+    first = f"Of {count(len(scores), 'candidate')} in {count(n_folds, 'fold')}, {said}"
+    if len(scores) - failed == 1 or np.nanmax(scores) - np.nanmin(scores) < SAME_SCORE:
+        alike = " like all others" if len(scores) - failed > 1 else ""
+        return f"{first} was chosen: {scores[best]:.3f}{alike}.{tail}"
     return (
-        f"Of {count(len(scores), 'candidate')} in {count(n_folds, 'fold')}, {said} did best: "
+        f"{first} did best: "
         f"{scores[best]:.3f} (standard deviation {spread[best]:.3f} over the folds), against "
         f"{np.nanmin(scores):.3f} for the worst. {count(near, 'candidate')} {'lies' if near == 1 else 'lie'} "
-        "within one standard deviation of the best."
+        f"within one standard deviation of the best.{tail}"
     )
+
+
+def _score(value):
+    return f"{value:.4f}" if np.isfinite(value) else "none"
 
 
 def _plain(value):
@@ -470,6 +606,7 @@ def convergence(subject):
         {"x": i + 1, "y": float(f"{value:.7g}"), "series": name}
         for name in names
         for i, value in enumerate(steps[name])
+        if np.isfinite(value)
     ]
     spec = charts.lines(
         rows,
@@ -500,12 +637,15 @@ def convergence(subject):
 def convergence_text(subject, steps):
     """Say how many steps it took and where it ended."""
     gaps, tol = np.asarray(steps["gap"]), subject.model.tol
+    missed = ", and not reached" if subject.unfinished else ""
+    if len(gaps) == 1 and missed:
+        return f"After one step the relative gap was {gaps[0]:.1e}; {tol:.1e} was asked for{missed}."
     if len(gaps) == 1:
         return f"One step was enough: the relative gap was {gaps[0]:.1e} at once."
-    missed = subject.method != "LMKL" and subject.model.duality_gap_ > tol
+    went = "fell" if gaps[-1] < gaps[0] else "went"
     return (
-        f"In {len(gaps)} steps the relative gap fell from {gaps[0]:.1e} to {gaps[-1]:.1e}; {tol:.1e} was "
-        f"asked for{', and not reached' if missed else ''}."
+        f"In {len(gaps)} steps the relative gap {went} from {gaps[0]:.1e} to {gaps[-1]:.1e}; {tol:.1e} was "
+        f"asked for{missed}."
     )
 
 
@@ -514,11 +654,16 @@ def bound(subject, delta=0.05):
     if subject.training is None or not hasattr(subject.model, "squared_norm_"):
         return None
     X, y = subject.training
+    title = "What theory guarantees"
+    if not subject.classifier and np.ptp(y) == 0.0:
+        return Section("bound", title, ["Nothing is bounded: all training targets are equal."])
     found = bound_model(subject.model, subject.transform(X), np.asarray(y), delta=delta)
     several = found if isinstance(found, tuple) else (found,)
     worst = max(several, key=lambda one: one.total)
     order = ["training loss", "confidence", "complexity", "sum"]
     parts = dict(zip(order, _parts(worst), strict=True))
+    if not np.isfinite(worst.total):
+        return Section("bound", title, ["Nothing is bounded: the numbers are too large for it."])
     rows = [{"part": part, "value": float(f"{value:.4g}")} for part, value in parts.items()]
     limit = 1.0 if subject.classifier else None
     spec = charts.bars(rows, order=order, title="bound on the loss of new samples", limit=limit)
@@ -532,9 +677,10 @@ def bound(subject, delta=0.05):
         "choosing from a rich class of functions. Use it to compare models: the theorem wants some "
         "quantities fixed in advance that are read off the data here."
     )
-    title = "The bound and its parts" + (", for the class where it is largest" if len(several) > 1 else "")
-    figure = Figure("bound", title, bound_text(parts, subject.classifier), spec, table=table)
-    return Section("bound", "What theory guarantees", [text], [figure])
+    which = ", for the class where it is largest" if len(several) > 1 else ""
+    said = bound_text(parts, subject.classifier)
+    figure = Figure("bound", f"The bound and its parts{which}", said, spec, table=table)
+    return Section("bound", title, [text], [figure])
 
 
 def _parts(found):
@@ -556,8 +702,8 @@ def bound_text(parts, classifier):
 def made(subject):
     """Return how the report itself was made."""
     total = subject.n_train if subject.X is None else len(subject.seen)
-    shown = f"{len(subject.shown):,}"
-    if total > len(subject.shown):
+    shown = f"{len(subject.shown):,}" if subject.rows is not None else "none"
+    if subject.rows is not None and total > len(subject.shown):
         shown += f" of {total:,}, chosen at random (seed {subject.seed})"
     rows = [
         ["localmkl", localmkl.__version__],
@@ -570,7 +716,7 @@ def made(subject):
     ]
     origin = getattr(subject.given, "made_", None)  # models of the command line say where they come from
     if origin:
-        commit = f", commit {origin['commit']}" if origin["commit"] else ""
+        commit = f", commit {origin['commit']}" if origin.get("commit") else ""
         rows += [
             ["model trained on", origin["file"]],
             ["model trained at", f"{origin['date']} by localmkl {origin['version']}{commit}"],

@@ -12,6 +12,9 @@ from scipy.stats import rankdata
 
 from localmkl.report.prose import brief, percent
 
+LAST_DIGIT = 1e-3
+"""One unit of the last digit that is told of a share, an AUC, or (relative) an error."""
+
 
 @dataclass(frozen=True)
 class Metric:
@@ -25,12 +28,15 @@ class Metric:
         Whether more is better.
     share : bool
         Whether it is told in percent.
+    needs : str
+        What samples must have for it to be defined.
     """
 
     name: str
     compute: Callable
     higher: bool = True
     share: bool = False
+    needs: str = ""
 
     @property
     def sign(self):
@@ -53,8 +59,15 @@ class Metric:
             return percent(value, 1)
         return f"{value:.3f}" if self.name in ("AUC", "R2") else brief(value)
 
+    def same(self, one, other):
+        """Whether two values differ by less than one unit of the last digit that is told."""
+        fixed = self.share or self.name in ("AUC", "R2")
+        return abs(one - other) < LAST_DIGIT * (1.0 if fixed else max(abs(one), abs(other))) or one == other
+
     def interval(self, score):
-        """Return a value with its interval as text."""
+        """Return a value with its interval, where there is one, as text."""
+        if not score.known:
+            return self.told(score.value)
         if self.share:
             return f"{self.told(score.value)} [{100 * score.low:.1f} to {100 * score.high:.1f}]"
         return f"{self.told(score.value)} [{self.told(score.low)} to {self.told(score.high)}]"
@@ -62,7 +75,7 @@ class Metric:
     def amount(self, value, *, unit=True):
         """Return a difference as text."""
         if self.share:
-            return f"{100 * value:.1f}{' points' if unit else ''}"
+            return f"{round(100 * value, 1) + 0.0:.1f}{' points' if unit else ''}"  # no "-0.0"
         return self.told(value)
 
 
@@ -75,13 +88,13 @@ def choose_metrics(n_classes, scoring=None):
         chosen = [
             Metric("RMSE", rmse, higher=False),
             Metric("mean absolute error", absolute_error, higher=False),
-            Metric("R2", r2),
+            Metric("R2", r2, needs="targets that differ"),
         ]
     else:
         chosen = [
             Metric("accuracy", accuracy, share=True),
             Metric("balanced accuracy", balanced_accuracy, share=True),
-            *([Metric("AUC", auc)] if n_classes == 2 else []),
+            *([Metric("AUC", auc, needs="samples of both classes")] if n_classes == 2 else []),
         ]
     wanted = SCORINGS.get(scoring) if isinstance(scoring, str) else None
     return sorted(chosen, key=lambda metric: metric.name != wanted)
@@ -127,16 +140,25 @@ def auc(y, decisions, predictions, rows):
 
 def rmse(y, decisions, predictions, rows):
     """Return the root of the mean squared error."""
-    return np.sqrt(np.square(y - predictions)[rows].mean(axis=1))
+    unit, y, predictions = _in_units(y, predictions)
+    return unit * np.sqrt(np.square(y - predictions)[rows].mean(axis=1))
 
 
 def absolute_error(y, decisions, predictions, rows):
     """Return the mean absolute error."""
-    return np.abs(y - predictions)[rows].mean(axis=1)
+    unit, y, predictions = _in_units(y, predictions)
+    return unit * np.abs(y - predictions)[rows].mean(axis=1)
 
 
 def r2(y, decisions, predictions, rows):
-    """Return the share of the variance that is explained."""
-    spread = y[rows].var(axis=1)
+    """Return the share of the variance that is explained; NaN where the targets are all equal."""
+    _, y, predictions = _in_units(y, predictions)
+    spread = np.where(np.ptp(y[rows], axis=1) > 0.0, y[rows].var(axis=1), 0.0)
     error = np.square(y - predictions)[rows].mean(axis=1)
     return np.divide(spread - error, spread, out=np.full(len(rows), np.nan), where=spread > 0.0)
+
+
+def _in_units(y, predictions):
+    """Return the largest size, and both in units of it: squares of 1e300 would overflow."""
+    unit = max(np.abs(y).max(), np.abs(predictions).max()) or 1.0
+    return unit, y / unit, predictions / unit

@@ -6,7 +6,6 @@ from importlib.resources import files
 from pathlib import Path
 
 from localmkl._checks import check_integer
-from localmkl.explain import kernel_shares
 from localmkl.persistence import write_whole
 from localmkl.report.quality import TRAINING, assess
 from localmkl.report.subject import Subject
@@ -84,6 +83,7 @@ def write_report(
     if not path.absolute().parent.is_dir():
         raise FileNotFoundError(f"The report's folder {str(path.parent)!r} does not exist; make it first.")
     subject = Subject(model, X, y, train, names, kernel_names, max_samples, random_state)
+    subject.check_decisions()
     quality = assess(subject, cv=cv, baselines=baselines, seconds=seconds)
     lead, sections, modes = _tell(subject, quality, seconds)
     page = render(
@@ -94,7 +94,8 @@ def write_report(
         modes=modes,
         kernels=subject.kernels,
     )
-    write_whole(path, page.encode("utf-8"))
+    # Half of a surrogate pair, as in file names that are no UTF-8, is written by its number.
+    write_whole(path, page.encode("utf-8", "backslashreplace"))
     return path
 
 
@@ -104,9 +105,11 @@ def _tell(subject, quality, seconds):
 
     from localmkl.report import evidence, sections
 
-    lead = [sections.weights_text(kernel_shares(subject.model), subject.kernels, subject.clusters)]
+    lead = [sections.weights_text(subject.shares.mean(axis=0), subject.kernels, subject.clusters)]
     if quality is not None and quality.kind != TRAINING:
         lead.insert(0, evidence.lead_text(quality))
+    if subject.unfinished:
+        lead.insert(0, subject.unfinished)
     with debug_mode(False):  # or Altair checks every part of every chart, which the tests do once
         the_map, modes = sections.sample_map(subject)
         parts = [
@@ -133,7 +136,8 @@ def facts(subject, quality):
         shown.append(("clusters", f"{subject.n_clusters:,}"))
     if quality is not None and quality.kind != TRAINING:
         shown.append((f"{quality.main.name}, {quality.kind}", quality.main.told(quality.score)))
-    return [*shown, ("duality gap", f"{subject.model.duality_gap_:.0e}")]
+    missed = ", not converged" if subject.unfinished else ""
+    return [*shown, ("duality gap", f"{subject.model.duality_gap_:.0e}{missed}")]
 
 
 def render(sections, *, title, lead, facts, modes, kernels):

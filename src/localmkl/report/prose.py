@@ -6,6 +6,9 @@ from typing import Any
 
 import numpy as np
 
+LONG = 1e9
+"""Numbers from here on are written with an exponent."""
+
 
 @dataclass(frozen=True)
 class Table:
@@ -58,12 +61,14 @@ def percent(share, digits=0):
 
     Examples
     --------
-    >>> percent(0.123), percent(0.123, 1), percent(0.001)
-    ('12\xa0%', '12.3\xa0%', '0.1\xa0%')
+    >>> percent(0.123), percent(0.123, 1), percent(0.001), percent(1e-8, 4)
+    ('12\xa0%', '12.3\xa0%', '0.1\xa0%', '1e-06\xa0%')
     """
     value = 100.0 * float(share)
     if digits == 0 and 0.0 < abs(value) < 0.95:
         digits = 1
+    if 0.0 < abs(value) < 0.5 * 10.0**-digits:  # never a zero by rounding
+        return f"{value:.0e}\N{NO-BREAK SPACE}%"
     return f"{value:.{digits}f}\N{NO-BREAK SPACE}%"
 
 
@@ -72,8 +77,8 @@ def brief(value):
 
     Examples
     --------
-    >>> brief(1234), brief(0.12345), brief(3.0), brief(1.2e-7), brief(float("inf"))
-    ('1,234', '0.123', '3', '1.2e-07', 'infinity')
+    >>> brief(1234), brief(0.12345), brief(3.0), brief(1.2e-7), brief(float("inf")), brief(1e300)
+    ('1,234', '0.123', '3', '1.2e-07', 'infinity', '1e+300')
     """
     if value is None:
         return ""
@@ -81,16 +86,23 @@ def brief(value):
         return value
     if np.isinf(value):
         return "infinity" if value > 0 else "-infinity"
-    if float(value).is_integer() and abs(value) < 1e15:
+    if float(value).is_integer() and abs(value) < LONG:
         return f"{int(value):,}"
     if 0.0 < abs(value) < 1e-3:
         return f"{value:.1e}"
-    return f"{value:.3g}" if abs(value) < 1000 else f"{value:,.0f}"
+    return f"{value:,.0f}" if 1000 <= abs(value) < LONG else f"{value:.3g}"
 
 
 def signed(value):
-    """Return a number with its sign."""
-    return f"{value:+.2f}"
+    """Return a number with its sign.
+
+    Examples
+    --------
+    >>> signed(0.5), signed(-0.0012), signed(0.0), signed(-1e300)
+    ('+0.50', '-1.2e-03', '+0.00', '-1.0e+300')
+    """
+    value = float(value) + 0.0  # no "-0.00"
+    return f"{value:+.2f}" if value == 0.0 or 0.005 <= abs(value) < LONG else f"{value:+.1e}"
 
 
 def count(n, noun, plural=None):
@@ -126,7 +138,9 @@ def class_name(label):
 
     Examples
     --------
-    >>> class_name("donor"), class_name(1)
-    ('donor', 'class 1')
+    >>> class_name("donor"), class_name(1), class_name("")
+    ('donor', 'class 1', "the class ''")
     """
-    return label if isinstance(label, str) else f"class {label}"
+    if isinstance(label, str) and label.strip():
+        return label
+    return f"the class {label!r}" if isinstance(label, str) else f"class {label}"

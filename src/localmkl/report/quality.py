@@ -9,10 +9,13 @@ between methods have intervals too.
 """
 
 import time
-from dataclasses import dataclass
+import warnings
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 
 import numpy as np
 from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning, FitFailedWarning
 from sklearn.model_selection import KFold, StratifiedKFold, cross_val_predict
 from sklearn.pipeline import Pipeline
 
@@ -20,11 +23,15 @@ from localmkl.estimators import MKLClassifier, MKLRegressor, UniformMKLClassifie
 from localmkl.explain import memberships_of
 from localmkl.kernels.stack import take_rows
 from localmkl.report.metrics import Metric, choose_metrics
-from localmkl.report.subject import decide, predicted
+from localmkl.report.prose import brief, class_name, count
+from localmkl.report.subject import check_scores, decide, predicted
 
 HELD_OUT, CROSS_VALIDATED, TRAINING = "held-out", "cross-validated", "training"
 BASELINES = {"MKL": (MKLClassifier, MKLRegressor), "UNIF": (UniformMKLClassifier, UniformMKLRegressor)}
 RESAMPLES = 400
+FEWEST = 6
+"""Samples that must speak for a difference: five on one side happen by chance in more than 5 % of cases."""
+
 BLOCK_ENTRIES = 2**20
 """Rows of bootstrap samples that are looked at together."""
 
@@ -37,10 +44,15 @@ class Score:
     low: float
     high: float
 
+    @property
+    def known(self):
+        """Whether there is an interval."""
+        return bool(np.isfinite(self.low))
+
     @classmethod
-    def of(cls, value, resampled):
-        """Return the score with the interval of its bootstrap values."""
-        known = resampled[np.isfinite(resampled)]
+    def of(cls, value, resampled, n_rows):
+        """Return the score with the interval of its bootstrap values; of few rows these say nothing."""
+        known = resampled[np.isfinite(resampled) & (n_rows >= FEWEST)]
         low, high = np.percentile(known, [2.5, 97.5]) if len(known) else (np.nan, np.nan)
         return cls(float(value), float(low), float(high))
 
@@ -58,6 +70,12 @@ class MethodResult:
         The main metric in each cluster; NaN for a cluster without rows.
     behind : Score or None
         By how much it is worse than the model reported, in the main metric.
+    n_apart : int
+        Samples that speak for a difference: one of the two is right, or their values differ.
+    verdict : int
+        1 if it is worse than the model reported, -1 if it is better, beyond chance and rounding; else 0.
+    uneven : bool
+        Whether that lead (of the model reported: its quality) differs between clusters beyond chance.
     gap, seconds : float or None
         Of its fit.
     """
@@ -67,6 +85,9 @@ class MethodResult:
     scores: dict[str, Score]
     by_cluster: list[float]
     behind: Score | None = None
+    n_apart: int = 0
+    verdict: int = 0
+    uneven: bool = False
     gap: float | None = None
     seconds: float | None = None
 
@@ -93,8 +114,18 @@ class Quality:
     n_folds : int
     n_seen : int
         Rows that were left out because the model was trained on them.
+    n_strange : int
+        Rows that were left out because the model does not know their labels.
+    n_unfinished : int
+        Fits for this comparison that did not converge.
     tuned : bool
         Whether parameters were chosen on the rows of the cross-validation.
+    why : str
+        Why there was no cross-validation, or with fewer folds than asked for.
+    twins : dict of str to str
+        Baselines that are the model itself, with the reason.
+    undefined : list of Metric
+        Metrics that these rows do not define.
     """
 
     kind: str
@@ -107,7 +138,12 @@ class Quality:
     floor_by_cluster: list[float]
     n_folds: int = 0
     n_seen: int = 0
+    n_strange: int = 0
+    n_unfinished: int = 0
     tuned: bool = False
+    why: str = ""
+    twins: dict[str, str] = field(default_factory=dict)
+    undefined: list[Metric] = field(default_factory=list)
 
     @property
     def main(self):
@@ -131,46 +167,122 @@ class Quality:
 
 
 def assess(subject, *, cv=5, baselines=True, seconds=None):
-    """Return the `Quality` of a subject, or None where targets are not known."""
-    if subject.y is None:
+    """Return the `Quality` of a subject, or None where no targets are known."""
+    if subject.y is None or not subject.known.any():
         return None
-    names = [name for name in BASELINES if baselines and name != subject.method]
-    found = {subject.method: (None, subject.model.duality_gap_, seconds)}
-    if not subject.seen.all():
-        unseen = np.flatnonzero(~subject.seen)
-        X, y = take_rows(subject.X, unseen), np.asarray(subject.y)[unseen]
-        found[subject.method] = decide(subject.whole, X), *found[subject.method][1:]
-        for name in names if subject.training is not None else ():
-            start = time.perf_counter()
-            rival = _baseline(subject, name).fit(*subject.training)
-            took = time.perf_counter() - start
-            inner = rival[-1] if isinstance(rival, Pipeline) else rival
-            found[name] = decide(rival, X), inner.duality_gap_, took
-        return _judge(subject, HELD_OUT, X, y, found, n_seen=len(subject.seen) - len(unseen))
-    n_folds = _folds(subject, cv)
+    twins = twin_baselines(subject) if baselines else {}
+    names = [name for name in BASELINES if baselines and name not in (subject.method, *twins)]
+    with _noting_unfinished() as unfinished:
+        if (subject.known & ~subject.seen).any():
+            kind, X, y, found, facts = _on_held_out(subject, names)
+        else:
+            kind, X, y, found, facts = _by_folds(subject, names, cv)
+    found[subject.method] = found[subject.method][0], subject.model.duality_gap_, seconds
+    return _judge(subject, kind, X, y, found, twins=twins, n_unfinished=len(unfinished), **facts)
+
+
+def twin_baselines(subject):
+    """Return the baselines that are the model itself by construction, each with the reason."""
+    twins, method = {}, subject.method
+    if method in ("CLMKL", "HLMKL") and subject.alike:
+        n_clusters = subject.model.kernel_weights_.shape[-2]
+        twins["MKL"] = "with one cluster the model is MKL"
+        if n_clusters > 1:
+            twins["MKL"] = (
+                f"all samples have the same memberships in the {n_clusters} clusters, which are the same by "
+                f"construction; the model is MKL, with C times {brief(strength(subject))}"
+            )
+    if method == "MKL" or "MKL" in twins:
+        if len(subject.kernels) == 1:
+            twins["UNIF"] = "with one kernel there are no weights to learn"
+        elif np.isinf(subject.model.p):
+            twins["UNIF"] = "at p = infinity all kernels weigh the same"
+    elif method == "UNIF" and len(subject.kernels) == 1:
+        twins["MKL"] = "with one kernel there are no weights to learn"
+    return twins
+
+
+def strength(subject):
+    """Return sum_j c_j^2 of the memberships c that all samples share: the kernel of MKL is as much larger."""
+    shared = memberships_of(subject.model)[0]
+    return float(shared @ shared) if subject.alike else 1.0
+
+
+@contextmanager
+def _noting_unfinished():
+    """Yield a list that holds, at the end, the warnings of fits that did not converge; others pass."""
+    unfinished: list = []
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", ConvergenceWarning)
+        yield unfinished
+    for one in caught:
+        if issubclass(one.category, ConvergenceWarning):
+            unfinished.append(one)
+        else:
+            warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
+
+
+def _on_held_out(subject, names):
+    """Return what the model and its baselines say of the rows that it was not trained on."""
+    chosen = np.flatnonzero(subject.known & ~subject.seen)
+    X, y = take_rows(subject.X, chosen), subject.truth(chosen)
+    found: dict[str, tuple] = {subject.method: (decide(subject.whole, X), None, None)}
+    for name in names if subject.training is not None else ():
+        start = time.perf_counter()
+        rival = _baseline(subject, name).fit(*subject.training)
+        took = time.perf_counter() - start
+        inner = rival[-1] if isinstance(rival, Pipeline) else rival
+        found[name] = decide(rival, X), inner.duality_gap_, took
+    n_seen = int((subject.known & subject.seen).sum())
+    return HELD_OUT, X, y, found, {"n_seen": n_seen, "n_strange": int((~subject.known).sum())}
+
+
+def _by_folds(subject, names, cv):
+    """Return what models fitted without each fold in turn say of it; else what the model says itself."""
+    n_folds, why = _folds(subject, cv)
     if n_folds:
-        X, y = subject.training[0], np.asarray(subject.training[1])
+        X, y = subject.training
         kind = StratifiedKFold if subject.classifier else KFold
         folds = list(kind(n_folds, shuffle=True, random_state=subject.seed).split(np.zeros(len(y)), y))
         way = "decision_function" if subject.classifier else "predict"
-        for name in [subject.method, *names]:
-            model = clone(subject.whole) if name == subject.method else _baseline(subject, name)
-            decisions = cross_val_predict(model, X, y, cv=folds, method=way)
-            found[name] = decisions, *(found[name][1:] if name in found else (None, None))
-        tuned = subject.search is not None
-        return _judge(subject, CROSS_VALIDATED, X, y, found, n_folds=n_folds, tuned=tuned)
-    y = np.asarray(subject.y)
-    found[subject.method] = decide(subject.whole, subject.X), *found[subject.method][1:]
-    return _judge(subject, TRAINING, subject.X, y, found)
+        try:
+            own = cross_val_predict(clone(subject.whole), X, y, cv=folds, method=way)
+            check_scores(own)
+        except ValueError as error:  # fewer samples than clusters, for instance
+            why = f"without a fold, the model cannot be fitted ({str(error).rstrip('.')})"
+        else:
+            found = {subject.method: (own, None, None)}
+            for name in names:
+                rival = _baseline(subject, name)
+                found[name] = cross_val_predict(rival, X, y, cv=folds, method=way), None, None
+                check_scores(found[name][0])
+            facts = {"n_folds": n_folds, "why": why, "tuned": subject.search is not None}
+            return CROSS_VALIDATED, X, y, found, facts
+    chosen = np.flatnonzero(subject.known)
+    X, y = take_rows(subject.X, chosen), subject.truth(chosen)
+    found = {subject.method: (decide(subject.whole, X), None, None)}
+    return TRAINING, X, y, found, {"why": why, "n_strange": len(subject.y) - len(y)}
 
 
 def _folds(subject, cv):
-    """Return how many folds there can be: none without all training targets, or with a class of one."""
-    if subject.training is None or not cv:
-        return 0
-    y = np.asarray(subject.training[1])
-    most = np.unique(y, return_counts=True)[1].min() if subject.classifier else len(y)
-    return 0 if most < 2 else int(min(cv, most))
+    """Return how many folds there can be, and why there are none or fewer than asked for."""
+    if not cv:
+        return 0, "it was not asked for"
+    if subject.training is None:
+        return 0, "that needs all training samples, each once, with their targets"
+    y = subject.training[1]
+    most, who = len(y), "the model"
+    if subject.classifier:
+        labels, counts = np.unique(y, return_counts=True)
+        most, who = int(counts.min()), class_name(labels.tolist()[counts.argmin()])
+    why = f"{who} has only {count(most, 'training sample')}" if most < cv else ""
+    return (0 if most < 2 else min(cv, most)), why
+
+
+def is_tuned(subject):
+    """Whether baselines are searched over the grid of the model: one of a random search is not known."""
+    grid, drawn = (getattr(subject.search, name, None) for name in ("param_grid", "n_iter"))
+    return grid is not None and drawn is None
 
 
 def _baseline(subject, name):
@@ -179,13 +291,14 @@ def _baseline(subject, name):
     known = kind().get_params(deep=False)
     params = subject.model.get_params(deep=False)
     rival = kind(**{key: value for key, value in params.items() if key in known})
+    rival.set_params(C=strength(subject) * rival.C)
     prefix = ""
     if isinstance(subject.whole, Pipeline):
         *steps, (last, _) = clone(subject.whole).steps
         rival, prefix = Pipeline([*steps, (last, rival)]), f"{last}__"
-    grid = getattr(subject.search, "param_grid", None)
-    if grid is None or getattr(subject.search, "n_iter", None) is not None:
+    if not is_tuned(subject):
         return rival
+    grid = subject.search.param_grid
     grids = [grid] if isinstance(grid, dict) else grid
     allowed = [
         {key: values for key, values in one.items() if key.removeprefix(prefix) in known} for one in grids
@@ -193,17 +306,23 @@ def _baseline(subject, name):
     search = clone(subject.search).set_params(estimator=rival, param_grid=allowed, refit=True)
     if "checkpoint" in search.get_params(deep=False):
         search.set_params(checkpoint=None)
-    search.fit(subject.training[0], subject.training[1])
+    try:
+        with warnings.catch_warnings():  # candidates that fail do not count
+            warnings.simplefilter("ignore", FitFailedWarning)
+            warnings.filterwarnings("ignore", "One or more of the test scores are non-finite")
+            search.fit(*subject.training)
+    except ValueError as error:
+        raise ValueError(
+            f"The baseline {name} cannot be searched over the grid of the model; leave the baselines out."
+        ) from error
     return clone(rival).set_params(**search.best_params_)
 
 
 def _judge(subject, kind, X, y, found, **facts):
     """Return the `Quality` of decisions ``found = {name: (decisions, gap, seconds)}``."""
-    clusters = memberships_of(subject.model, subject.transform(X)).argmax(axis=1)
+    clusters = subject.belonging(X).argmax(axis=1)
     parts = [np.flatnonzero(clusters == j) for j in range(subject.n_clusters)]
     classes = subject.model.classes_ if subject.classifier else []
-    metrics = choose_metrics(len(classes), getattr(subject.search, "scoring", None))
-    main = metrics[0]
     predictions = {name: predicted(subject.model, decisions) for name, (decisions, _, _) in found.items()}
     truth = np.searchsorted(classes, y) if subject.classifier else y
     guesses = {
@@ -217,27 +336,73 @@ def _judge(subject, kind, X, y, found, **facts):
     def within(name, rows):
         return float(scores(name, main, rows[None])[0]) if len(rows) else float("nan")
 
-    everyone = np.arange(len(y))
+    def lead(name):
+        return lambda rows: scores(first, main, rows) - (0.0 if name == first else scores(name, main, rows))
+
+    everyone, first = np.arange(len(y)), next(iter(found))
+    wanted = choose_metrics(len(classes), getattr(subject.search, "scoring", None))
+    metrics = [metric for metric in wanted if np.isfinite(scores(first, metric, everyone[None])).all()]
+    main = metrics[0]
     drawn: dict = {(name, metric): [] for name in found for metric in metrics}
     for rows in _resamples(len(y), subject.seed):
         for (name, metric), values in drawn.items():
             values.append(scores(name, metric, rows))
     spread = {key: np.concatenate(values) for key, values in drawn.items()}
     methods: dict[str, MethodResult] = {}
-    first = next(iter(found))
     for name, (decisions, gap, seconds) in found.items():
         told = {
-            metric.name: Score.of(scores(name, metric, everyone[None])[0], spread[name, metric])
+            metric.name: Score.of(scores(name, metric, everyone[None])[0], spread[name, metric], len(y))
             for metric in metrics
         }
-        behind = None
+        behind, apart, verdict = None, 0, 0
         if methods:
-            ahead = main.sign * (methods[first].scores[main.name].value - told[main.name].value)
-            behind = Score.of(ahead, main.sign * (spread[first, main] - spread[name, main]))
+            own = methods[first].scores[main.name].value
+            ahead = main.sign * (own - told[main.name].value)
+            behind = Score.of(ahead, main.sign * (spread[first, main] - spread[name, main]), len(y))
+            apart = _apart(main, truth, (found[first][0], decisions), (guesses[first], guesses[name]))
+            if apart >= FEWEST and not main.same(own, told[main.name].value):
+                verdict = int(behind.low > 0.0) - int(behind.high < 0.0)
         inside = [within(name, rows) for rows in parts]
-        methods[name] = MethodResult(decisions, predictions[name], told, inside, behind, gap, seconds)
+        uneven = differs_between(lead(name), parts, subject.seed)
+        methods[name] = MethodResult(
+            decisions, predictions[name], told, inside, behind, apart, verdict, uneven, gap, seconds
+        )
     floors = [_floor(main, truth, rows, subject.classifier) for rows in [everyone, *parts]]
+    facts["undefined"] = [metric for metric in wanted if metric not in metrics]
     return Quality(kind, subject.classifier, y, clusters, metrics, methods, floors[0], floors[1:], **facts)
+
+
+def _apart(metric, truth, decisions, guesses):
+    """Return how many rows speak for a difference of two methods."""
+    if metric.share:  # one of the two is right
+        return int(((guesses[0] == truth) != (guesses[1] == truth)).sum())
+    return int((decisions[0] != decisions[1]).sum())
+
+
+def differs_between(score, parts, seed):
+    """Whether a score differs between parts of the rows by more than chance explains.
+
+    Its range over the parts is compared with the ranges after the rows were dealt out to the parts at random.
+
+    Parameters
+    ----------
+    score : function of rows (B, n), returns B values
+    parts : list of ndarray
+        Numbers of the rows of each part.
+    seed : int
+    """
+    parts = [rows for rows in parts if len(rows) and np.isfinite(score(rows[None])[0])]
+    if len(parts) < 2:
+        return False
+    everyone, ends = np.concatenate(parts), np.cumsum([len(rows) for rows in parts])[:-1]
+    rng, dealt = np.random.default_rng(seed), []
+    step = max(1, BLOCK_ENTRIES // len(everyone))
+    for start in range(0, RESAMPLES, step):
+        block = rng.permuted(np.tile(everyone, (min(step, RESAMPLES - start), 1)), axis=1)
+        dealt.append(np.ptp([score(rows) for rows in np.split(block, ends, axis=1)], axis=0))
+    found = np.ptp([score(rows[None])[0] for rows in parts])
+    ranges = np.concatenate(dealt)  # NaN, such as the AUC of one class, speaks for chance
+    return bool(np.mean(~(ranges < found * (1.0 - 1e-9))) < 0.05)
 
 
 def _resamples(n_rows, seed):

@@ -3,6 +3,7 @@
 Each function returns a `Section`, its sentences computed from the data; None where there is nothing to say.
 """
 
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
@@ -40,7 +41,7 @@ LETTERS_SHOWN = 60
 
 def weights(subject):
     """Return the heat map of kernel weights by cluster, and by class where there are several."""
-    names, several = subject.kernels, explain.class_shares(subject.model)
+    names, several = subject.kernels, subject.shares
     figures = [
         _share_map(
             "weights",
@@ -74,11 +75,13 @@ def _share_map(key, title, shares, names, columns):
 
 def weights_text(shares, names, columns):
     """Say which kernels the columns rely on, and how much they differ."""
+    if len(names) == 1:
+        return "There is one kernel, and no weight to choose."
     if np.allclose(shares, shares[0, 0]):
         return f"All {len(names)} kernels weigh the same, {percent(1 / len(names))} each."
     columns = columns if len(shares) > 1 else ["the model"]
     leaders = [
-        f"{column} relies most on {names[int(row.argmax())]} ({percent(row.max())})"
+        f"{column} relies most on {_leaders(row, names)}"
         for column, row in list(zip(columns, shares, strict=True))[:6]
     ]
     text = sentence(f"{listing(leaders)}; an even share would be {percent(1 / len(names))}")
@@ -96,6 +99,15 @@ def weights_text(shares, names, columns):
             f" {count(idle, 'kernel')} of {len(names)} {'gets' if idle == 1 else 'get'} no weight anywhere."
         )
     return text
+
+
+def _leaders(row, names):
+    """Return the kernel of the largest share; several where rounding alone would choose."""
+    most = percent(row.max())
+    tied = [name for name, share in zip(names, row, strict=True) if percent(share) == most]
+    if len(tied) == 1:
+        return f"{tied[0]} ({most})"
+    return f"{listing(tied if len(tied) <= 4 else [*tied[:3], f'{len(tied) - 3} others'])} ({most} each)"
 
 
 def memberships(subject):
@@ -148,6 +160,8 @@ def sample_map(subject):
     if subject.rows is None or (stack is not None and stack.shape[0] != stack.shape[1]):
         return None, []
     placed = explain.sample_map(subject.model, subject.rows, train=stack)
+    size = np.abs(placed.coordinates).max()
+    placed = replace(placed, coordinates=placed.coordinates / (size or 1.0))
     first, second = placed.explained
     spec = charts.sample_map(
         _map_rows(subject, placed.coordinates),
@@ -164,6 +178,8 @@ def sample_map(subject):
 
 def map_text(subject, placed):
     """Say how much of the truth the two axes show, and whether neighbours are alike."""
+    if np.ptp(placed.coordinates, axis=0).max() == 0.0:
+        return "All samples lie on one point: the gate kernel finds no difference between them."
     shown = placed.explained.sum()
     text = f"The two axes show {percent(shown)} of the variance of the gate kernel"
     text += "." if shown >= 0.5 else "; most of what sets samples apart is not seen here."
@@ -189,20 +205,20 @@ def _map_rows(subject, coordinates):
     if subject.classifier:
         order = {label: number for number, label in enumerate(subject.model.classes_.tolist())}
         groups["prediction"] = [order[label] for label in subject.predictions.tolist()]
-        if subject.targets is not None:
-            groups["target"] = [order[label] for label in subject.targets.tolist()]
+        if subject.targets is not None:  # labels that the model does not know come last
+            groups["target"] = [order.get(label, len(order)) for label in subject.targets.tolist()]
     else:
         values = subject.predictions if subject.targets is None else subject.targets
-        steps = charts.STEPS * (values - values.min()) / (np.ptp(values) or 1.0)
+        low, high = values.min(), values.max()
+        steps = charts.STEPS * ((values - low) / ((high - low) or 1.0))
         groups["value"] = np.minimum(steps.astype(int), charts.STEPS - 1)
-    scale = 1.0 / (np.abs(coordinates).max() or 1.0)
     return [
         {
             "id": i,
             "name": name,
             "note": sample_note(subject, i),
-            "x": round(float(scale * coordinates[i, 0]), 4),
-            "y": round(float(scale * coordinates[i, 1]), 4),
+            "x": round(float(coordinates[i, 0]), 4),
+            "y": round(float(coordinates[i, 1]), 4),
             "cluster": int(main[i]),
             "groups": {key: int(group[i]) for key, group in groups.items()},
             "members": [round(float(share), 3) for share in subject.memberships[i]],
@@ -244,12 +260,10 @@ def _modes(subject):
         ]
         modes.append({"label": "cluster", "mode": "cluster", "legend": legend})
     if subject.classifier:
-        legend = [
-            {"label": str(label), "color": charts.group_color(number), "shape": "circle"}
-            for number, label in enumerate(subject.model.classes_)
-        ]
+        legend = [_legend(str(label), number) for number, label in enumerate(subject.model.classes_)]
         if subject.targets is not None:
-            modes.append({"label": "class", "mode": "target", "legend": legend})
+            strange = [] if subject.known.all() else [_legend("not known to the model", len(legend))]
+            modes.append({"label": "class", "mode": "target", "legend": [*legend, *strange]})
         modes.append({"label": "predicted class", "mode": "prediction", "legend": legend})
     else:
         values, label = subject.targets, "target"
@@ -264,6 +278,10 @@ def _modes(subject):
         mode = {"label": f"kernel: {name}", "mode": "kernel", "kernel": m, "reach": reach, "legend": legend}
         modes.append(mode)
     return modes
+
+
+def _legend(label, number):
+    return {"label": label, "color": charts.group_color(number), "shape": "circle"}
 
 
 def _steps(scale, low, high):
@@ -364,9 +382,11 @@ def positions_text(spread, names):
     total = spread.sum(axis=1)
     if len(spread) > 1 and total.min() > 0.0:
         most, least = int(total.argmax()), int(total.argmin())
+        times = f"{total[most] / total[least]:.1f}"
+        if times == "1.0":
+            return f"{text} Positions move the decision about as much in every cluster."
         text += (
-            f" Positions move the decision most in {names[most]}, {total[most] / total[least]:.1f} times as "
-            f"much as in {names[least]}."
+            f" Positions move the decision most in {names[most]}, {times} times as much as in {names[least]}."
         )
     return text
 
@@ -474,15 +494,15 @@ def samples_text(subject, certainty, best, worst):
         f"The clearest samples are {brief(float(certainty[best].min()))} or more from the boundary, the "
         f"least clear ones at most {brief(float(certainty[worst].max()))}."
     )
-    if subject.targets is None:
+    if subject.targets is None or not subject.known.any():
         return text
-    right = subject.predictions == subject.targets
+    right = np.array([p == t for p, t in zip(subject.predictions, subject.targets, strict=True)])
     text += (
         f" Predicted rightly are {right[best].sum()} of the {len(best)} clearest and {right[worst].sum()} of "
     )
     text += f"the {len(worst)} least clear."
     if subject.seen.all():
-        text += " The model was trained on these samples: on new ones it errs more often."
+        text += " The model was trained on these samples: on new ones it is likely to err more often."
     return text
 
 

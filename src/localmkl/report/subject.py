@@ -9,8 +9,16 @@ from sklearn.base import is_classifier
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
+from localmkl._checks import listed
 from localmkl.estimators._base import BaseMKL
-from localmkl.explain import kernel_contributions, kernel_names, memberships_of, training_rows
+from localmkl.explain import (
+    class_shares,
+    kernel_contributions,
+    kernel_names,
+    memberships_of,
+    numbered,
+    training_rows,
+)
 from localmkl.kernels import GramStack
 from localmkl.kernels.stack import take_rows
 
@@ -18,6 +26,9 @@ METHODS = {"UniformMKL": "UNIF", "MKL": "MKL", "HLMKL": "HLMKL", "CLMKL": "CLMKL
 
 RARE = 0.6
 """A class is rare when the other one has more than this share of the samples."""
+
+ALIKE = 1e-9
+"""Memberships that differ by no more than this from sample to sample are the same for all."""
 
 
 @dataclass
@@ -61,30 +72,50 @@ class Subject:
                 f"got {type(self.model).__name__}."
             )
         check_is_fitted(self.model)
-        self.kernels = self._labels("kernel_names", self.kernel_names, len(self.model.factors_))
-        self.kernels = kernel_names(self.model) if self.kernels is None else self.kernels
+        given = self._labels("kernel_names", self.kernel_names, len(self.model.factors_))
+        self.kernels = kernel_names(self.model) if given is None else numbered(given)
         self.X = _as_rows(self.X)
-        self.train = None if self.train is None else (_as_rows(self.train[0]), np.asarray(self.train[1]))
+        self.y = None if self.y is None else _as_targets("y", self.y, self.classifier)
+        if self.train is not None:
+            rows, target = self.train
+            self.train = _as_rows(rows), _as_targets("train", target, self.classifier)
         self._check_rows()
 
     def _check_rows(self):
         if self.X is None and self.y is not None:
             raise ValueError("`y` was given without `X`; pass the rows that it belongs to.")
         if self.X is not None:
+            if _count(self.X) == 0:
+                raise ValueError("`X` must hold at least one row, got none.")
             self.names = self._labels("names", self.names, _count(self.X))
+            self._check_columns()
         for name, pair in (("y", (self.X, self.y)), ("train", self.train or (None, None))):
             rows, target = pair
             if target is not None and _count(rows) != len(target):
                 raise ValueError(
                     f"`{name}` must have one target for each of {_count(rows)} rows, got {len(target)}."
                 )
-        if self.y is not None and self.classifier:
-            unknown = sorted(set(np.asarray(self.y).tolist()) - set(self.model.classes_.tolist()))
-            if unknown:
-                raise ValueError(
-                    f"`y` must hold the classes of the fit, {self.model.classes_.tolist()}, "
-                    f"got {unknown[0]!r} too."
-                )
+        if self.train is not None and not self._is_training(self.train[1]):
+            raise ValueError(
+                f"`train` must be the {self.n_train} rows that the model was trained on, with their targets, "
+                f"got {len(self.train[1])} rows{' of other classes' if self.classifier else ''}."
+            )
+
+    def _check_columns(self):
+        """Raise in one sentence if a table lacks columns of the fit, or has them in another order."""
+        wanted = getattr(self.whole, "feature_names_in_", None)
+        if wanted is None or not hasattr(self.X, "columns") or list(self.X.columns) == list(wanted):
+            return
+        raise ValueError(
+            f"`X` must have the columns of the fit in their order, {listed(wanted)}, "
+            f"got {listed(self.X.columns)}."
+        )
+
+    def _is_training(self, target):
+        """Whether targets can be those of the training: as many, of the same classes."""
+        if len(target) != self.n_train:
+            return False
+        return not self.classifier or set(target.tolist()) == set(self.model.classes_.tolist())
 
     @staticmethod
     def _labels(name, given, count):
@@ -119,10 +150,15 @@ class Subject:
         """Number of training samples."""
         return np.shape(self.model.dual_coef_)[-1]
 
+    @cached_property
+    def alike(self):
+        """Whether all samples have the same memberships (one cluster, evenness 1): a global model."""
+        return bool(np.ptp(memberships_of(self.model), axis=0).max() <= ALIKE)
+
     @property
     def n_clusters(self):
-        """Number of clusters."""
-        return self.model.kernel_weights_.shape[-2]
+        """Number of clusters that samples can be told apart by."""
+        return 1 if self.alike else self.model.kernel_weights_.shape[-2]
 
     @property
     def clusters(self):
@@ -130,6 +166,29 @@ class Subject:
         if self.n_clusters == 1:
             return ["all samples"]
         return [f"cluster {j + 1}" for j in range(self.n_clusters)]
+
+    @property
+    def shares(self):
+        """Share of each kernel by class and cluster, (n_problems, n_clusters, n_kernels)."""
+        shares = class_shares(self.model)
+        return shares.mean(axis=1, keepdims=True) if self.alike else shares
+
+    @property
+    def unfinished(self):
+        """What to say of a model that did not converge; empty if it did."""
+        gap, tol = self.model.duality_gap_, self.model.tol
+        if self.method == "LMKL" or gap <= tol:
+            return ""
+        return (
+            f"The model did not converge: its duality gap is {gap:.1e}, and {tol:.0e} was asked for. Weights "
+            "and predictions are those of an unfinished fit."
+        )
+
+    def belonging(self, X):
+        """Return the memberships of rows, (n, n_clusters)."""
+        if self.alike:
+            return np.ones((_count(X), 1))
+        return memberships_of(self.model, self.transform(X))
 
     def transform(self, X):
         """Return rows as the model inside sees them."""
@@ -153,9 +212,26 @@ class Subject:
         """The training rows and their targets where both are known, or None."""
         if self.train is not None:
             return self.train
-        if self.y is not None and self.seen.all() and _count(self.X) >= self.n_train:
-            return self.X, np.asarray(self.y)
+        if self.y is not None and self.seen.all() and self._is_training(self.y):
+            return self.X, self.truth(slice(None))
         return None
+
+    @cached_property
+    def known(self):
+        """Which rows have a target that the model can predict, (n,) of bool; labels may be new to it."""
+        if not self.classifier:
+            return np.ones(len(self.y), dtype=bool)
+        classes = set(self.model.classes_.tolist())
+        return np.array([label in classes for label in self.y.tolist()])
+
+    def truth(self, rows):
+        """Return the targets of some rows, all known, as the model has them."""
+        return self.y[rows].astype(self.model.classes_.dtype) if self.classifier else self.y[rows]
+
+    @property
+    def strange(self):
+        """Labels that the model does not know, each once."""
+        return list(dict.fromkeys(self.y[~self.known].tolist()))
 
     @cached_property
     def shown(self):
@@ -174,7 +250,7 @@ class Subject:
     @property
     def targets(self):
         """The targets of the rows shown, or None."""
-        return None if self.y is None else np.asarray(self.y)[self.shown]
+        return None if self.y is None else self.y[self.shown]
 
     @cached_property
     def labels(self):
@@ -186,6 +262,8 @@ class Subject:
     @cached_property
     def memberships(self):
         """Memberships of the samples shown, (n, n_clusters)."""
+        if self.alike:
+            return np.ones((len(self.shown), 1))
         if self.rows is not None:
             return memberships_of(self.model, self.rows)
         return memberships_of(self.model)[self.shown]
@@ -198,7 +276,12 @@ class Subject:
     @cached_property
     def decisions(self):
         """Decision values (or predictions of a regressor) of the samples shown."""
-        return np.asarray(decide(self.model, self.rows))
+        return decide(self.model, self.rows)
+
+    def check_decisions(self):
+        """Raise unless every sample shown gets a finite decision."""
+        if self.rows is not None:
+            _ = self.decisions
 
     @property
     def intercepts(self):
@@ -214,8 +297,22 @@ class Subject:
 
 
 def decide(model, X):
-    """Return decision values, or predictions of a regressor."""
-    return model.decision_function(X) if is_classifier(model) else model.predict(X)
+    """Return decision values, or predictions of a regressor; raise if they are no numbers."""
+    with np.errstate(over="ignore", invalid="ignore"):  # said here
+        decisions = np.asarray(model.decision_function(X) if is_classifier(model) else model.predict(X))
+    check_scores(decisions)
+    return decisions
+
+
+def check_scores(decisions, names=None):
+    """Raise if a row has a score that is not a finite number."""
+    wrong = np.flatnonzero(~np.isfinite(decisions.reshape(len(decisions), -1)).all(axis=1))
+    if len(wrong):
+        name = wrong[0] + 1 if names is None else repr(str(names[wrong[0]]))
+        raise ValueError(
+            f"Row {name} is too far from what the model was trained on, its score is not a finite number; "
+            "look for values that are too large."
+        )
 
 
 def predicted(model, decisions):
@@ -232,6 +329,22 @@ def _as_rows(X):
     if not isinstance(X, list | tuple):
         return X
     return np.asarray(X, dtype=object if len(X) and isinstance(X[0], str | bytes) else None)
+
+
+def _as_targets(name, y, classifier):
+    """Return targets as an array (n,); numbers for a regressor."""
+    y = np.asarray(y)
+    if y.ndim != 1:
+        raise ValueError(f"`{name}` must hold one target for each row, got an array of shape {y.shape}.")
+    if classifier:
+        return y
+    try:
+        y = y.astype(np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(f"`{name}` must hold numbers as targets, got {str(y[0])!r}.") from None
+    if not np.isfinite(y).all():
+        raise ValueError(f"`{name}` must hold finite targets, got {y[~np.isfinite(y)][0]}.")
+    return y
 
 
 def _count(X):

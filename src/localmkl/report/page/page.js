@@ -56,6 +56,11 @@
     "cross": "M-6-2H-2V-6H2V-2H6V2H2V6H-2V2H-6Z",
   };
 
+  const signed = (value) => {
+    const plain = value === 0 || (Math.abs(value) >= 0.005 && Math.abs(value) < 1e9);
+    return (value < 0 ? "" : "+") + (plain ? value.toFixed(2) : value.toExponential(1));
+  };
+
   const bars = (names, values, swing) => {
     const reach = Math.max(...values.map(Math.abs), 1e-12);
     const cells = [];
@@ -65,7 +70,7 @@
       const width = swing ? 50 * share : 100 * share;
       ink.style.width = `${width}%`;
       ink.style.left = swing ? `${values[k] < 0 ? 50 - width : 50}%` : "0";
-      const text = swing ? (values[k] < 0 ? "" : "+") + values[k].toFixed(2) : `${Math.round(100 * values[k])} %`;
+      const text = swing ? signed(values[k]) : `${Math.round(100 * values[k])} %`;
       cells.push(make("span", {}, name));
       cells.push(make("span", { class: swing ? "bar swing" : "bar", "aria-hidden": "true" }, ink));
       cells.push(make("span", { class: "value" }, text));
@@ -91,7 +96,6 @@
       const rest = row.parts.length > most.length ? `, the ${most.length} strongest of ${row.parts.length}` : "";
       content.push(make("p", { class: "soft" }, `What each kernel adds to the decision${rest}`));
       content.push(bars(most.map((m) => kernels[m]), most.map((m) => row.parts[m]), true));
-      const signed = (value) => (value < 0 ? "" : "+") + value.toFixed(2);
       const all = row.parts.reduce((sum, part) => sum + part, 0);
       content.push(make("p", { class: "soft" }, `All kernels ${signed(all)}, intercept ${signed(row.base)}.`));
       panel.replaceChildren(...content);
