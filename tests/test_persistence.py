@@ -395,7 +395,8 @@ def classes_of_the_package():
 
 
 def test_every_kernel_and_estimator_is_listed_as_part_of_models():
-    kernels = {one for one in vars(localmkl.kernels).values() if isinstance(one, type)}
+    names = [getattr(localmkl.kernels, name) for name in localmkl.kernels.__all__]
+    kernels = {one for one in names if isinstance(one, type)}
     kernels = {one.__name__ for one in kernels if issubclass(one, Kernel) and not isabstract(one)}
     assert kernels - {"CallableKernel", "SequenceKernel"} == set(CLASSES["localmkl.kernels"])
     assert {cls.__name__ for cls in ESTIMATORS} == set(CLASSES["localmkl.estimators"])
@@ -659,13 +660,14 @@ def test_the_command_line_refuses_a_crafted_file_in_one_sentence(command, tmp_pa
     monkeypatch.chdir(tmp_path)
     crafted = calling("localmkl.model_selection.checkpoint", "Checkpoint", "written", {}, {})
     (tmp_path / "model.localmkl").write_bytes(seal(crafted))
+    (tmp_path / "rows.csv").write_text("a,b\n1,2\n")
     result = CliRunner().invoke(
-        app, [command, "model.localmkl", *(["no.csv"] if command == "predict" else [])]
+        app, [command, "model.localmkl", *(["rows.csv"] if command == "predict" else [])]
     )
     assert result.exit_code == 1
     assert result.stderr.startswith("Error: 'model.localmkl' names types that are not localmkl's: ")
     assert len(result.stderr.splitlines()) == 1
-    assert os.listdir(tmp_path) == ["model.localmkl"]
+    assert sorted(os.listdir(tmp_path)) == ["model.localmkl", "rows.csv"]
 
 
 def test_a_kernel_that_counts_without_end_is_refused(tmp_path):

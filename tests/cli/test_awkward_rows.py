@@ -58,19 +58,6 @@ def test_regression_scores_are_those_that_the_rows_define(call, table, patients)
         assert said.err == "Error: The targets of 'words.csv' must be numbers as in the fit, got 'high'.\n"
 
 
-def test_a_row_without_a_finite_score_is_refused_by_its_name(call, table, patients):
-    call("fit", table.train, "--target", "state", "--names", "id", "--method", "unif", "--kernels", "linear")
-    columns = [name for name in patients if name.startswith("view")]
-    frame = patients[N_TRAIN:].copy()
-    frame.loc[frame.index[2], columns] = 1e308
-    frame.to_csv("huge.csv", index=False)
-    for command in ("predict", "report"):
-        said = call(command, "model.localmkl", "huge.csv", "--out", "x", code=1)
-        assert said.err.count("\n") == 1
-        assert "its score is not a finite number" in said.err
-        assert not (said.path / "x").exists()
-
-
 def test_what_a_report_lacks_is_said_on_the_command_line(call, table, grams):
     call("fit", grams.train, "--labels", grams.labels, "--method", "unif")
     said = call("report", "model.localmkl", "--out", "r.html")

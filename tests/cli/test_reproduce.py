@@ -61,11 +61,11 @@ def test_a_slow_method_runs_when_it_is_named(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("nothing",), "`name` must be one of 'splice', 'tss'"),
+        (("nothing",), "NAME must be one of 'splice', 'tss'"),
         (("splice", "--data", "moon"), "must be one of 'acceptor-398', 'acceptor-82', 'uci', got 'moon'"),
-        (("splice", "--quick", "--methods", "SVM"), "`methods` must be among"),
+        (("splice", "--quick", "--methods", "SVM"), "--methods must be among"),
         (("splice", "--summary"), "run the experiment first"),
-        (("splice", "--images", "here"), "`images` belongs to the experiment 'images'"),
+        (("splice", "--images", "here"), "--images belongs to the experiment 'images'"),
     ],
 )
 def test_nonsense_is_refused_in_words(tmp_path, arguments, message):

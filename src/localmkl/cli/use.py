@@ -26,7 +26,7 @@ from localmkl.explain import memberships_of, training_rows
 from localmkl.kernels.stack import take_rows
 from localmkl.persistence import load
 from localmkl.report.metrics import choose_metrics
-from localmkl.report.subject import Subject, check_scores, predicted
+from localmkl.report.subject import Subject, predicted
 
 BLOCK_ENTRIES = 2**24
 """Contributions that prediction holds at a time."""
@@ -201,10 +201,8 @@ def predict(subject, content):
 def _columns(subject, X, n_clusters, names):
     """Return the columns of the table of predictions, without the names."""
     model = subject.model
-    with np.errstate(over="ignore", invalid="ignore"):  # scores that are no numbers are said in words
-        parts = model.contributions(X)
-        decisions = parts.sum(axis=(-2, -1)) + model.intercept_
-    check_scores(decisions, names)
+    parts = model.contributions(X)
+    decisions = parts.sum(axis=(-2, -1)) + model.intercept_
     intercepts = np.broadcast_to(model.intercept_, decisions.shape)
     columns = [np.asarray(predicted(model, decisions))]
     if decisions.ndim == 2:

@@ -30,11 +30,15 @@ SPOKEN = {
     "`class_weight`": "--balanced",
     "`random_state`": "--seed",
     "`grams`": "the Grams",
+    "`name` must be one of": "NAME must be one of",
     "`X` must hold the letters": "The sequences must hold the letters",
     "'cosine', None": "'cosine', 'none'",
     **{
         f"`{name}`": f"--{name}"
-        for name in ("C", "p", "evenness", "epsilon", "normalize", "tol", "kernels", "variable", "labels")
+        for name in (
+            *("C", "p", "evenness", "epsilon", "normalize", "tol", "kernels", "variable", "labels"),
+            *("methods", "images", "scoring"),
+        )
     },
 }
 """What is called otherwise on the command line than in Python."""

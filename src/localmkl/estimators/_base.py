@@ -329,7 +329,8 @@ class BaseMKL(BaseEstimator, ABC):
     def _blocks(self, X):
         X, grams = self._compare(X)
         for rows in row_blocks(*grams.shape):
-            parts = self._contributions_block(take_rows(X, rows), grams, rows)
+            with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is said below
+                parts = self._contributions_block(take_rows(X, rows), grams, rows)
             check_finite_decisions(parts, rows.start)
             yield parts
 

@@ -24,7 +24,7 @@ from localmkl.explain import memberships_of
 from localmkl.kernels.stack import take_rows
 from localmkl.report.metrics import Metric, choose_metrics
 from localmkl.report.prose import brief, class_name, count
-from localmkl.report.subject import check_scores, decide, predicted
+from localmkl.report.subject import decide, predicted
 
 HELD_OUT, CROSS_VALIDATED, TRAINING = "held-out", "cross-validated", "training"
 BASELINES = {"MKL": (MKLClassifier, MKLRegressor), "UNIF": (UniformMKLClassifier, UniformMKLRegressor)}
@@ -247,7 +247,6 @@ def _by_folds(subject, names, cv):
         way = "decision_function" if subject.classifier else "predict"
         try:
             own = cross_val_predict(clone(subject.whole), X, y, cv=folds, method=way)
-            check_scores(own)
         except ValueError as error:  # fewer samples than clusters, for instance
             why = f"without a fold, the model cannot be fitted ({str(error).rstrip('.')})"
         else:
@@ -255,7 +254,6 @@ def _by_folds(subject, names, cv):
             for name in names:
                 rival = _baseline(subject, name)
                 found[name] = cross_val_predict(rival, X, y, cv=folds, method=way), None, None
-                check_scores(found[name][0])
             facts = {"n_folds": n_folds, "why": why, "tuned": subject.search is not None}
             return CROSS_VALIDATED, X, y, found, facts
     chosen = np.flatnonzero(subject.known)

@@ -297,22 +297,8 @@ class Subject:
 
 
 def decide(model, X):
-    """Return decision values, or predictions of a regressor; raise if they are no numbers."""
-    with np.errstate(over="ignore", invalid="ignore"):  # said here
-        decisions = np.asarray(model.decision_function(X) if is_classifier(model) else model.predict(X))
-    check_scores(decisions)
-    return decisions
-
-
-def check_scores(decisions, names=None):
-    """Raise if a row has a score that is not a finite number."""
-    wrong = np.flatnonzero(~np.isfinite(decisions.reshape(len(decisions), -1)).all(axis=1))
-    if len(wrong):
-        name = wrong[0] + 1 if names is None else repr(str(names[wrong[0]]))
-        raise ValueError(
-            f"Row {name} is too far from what the model was trained on, its score is not a finite number; "
-            "look for values that are too large."
-        )
+    """Return decision values, or predictions of a regressor."""
+    return np.asarray(model.decision_function(X) if is_classifier(model) else model.predict(X))
 
 
 def predicted(model, decisions):
