@@ -1,8 +1,8 @@
 """Where threads are safe: one threaded loop at a time, none in a forked child, BLAS held back together.
 
-numba's pools of threads do not survive a fork (OpenMP's ends the child), and numba's own pool ends the process
-when two threads enter it at once. Every loop is compiled twice, so that there is always a way without threads,
-and it gives the same numbers.
+numba's pools of threads do not survive a fork (OpenMP's ends the child), and numba's own pool ends the
+process when two threads enter it at once. Every loop is compiled twice, so there is always a way without
+threads, and it gives the same numbers.
 """
 
 import os
@@ -49,6 +49,7 @@ def one_blas_thread() -> Iterator[None]:
     with state.counting:
         if state.inside == 0:
             state.limiter = _controller().limit(limits=1, user_api="blas")
+            _let_any_thread_restore()
         state.inside += 1
     try:
         yield
@@ -57,6 +58,13 @@ def one_blas_thread() -> Iterator[None]:
             state.inside -= 1
             if state.inside == 0:
                 state.limiter.restore_original_limits()
+                _let_any_thread_restore()
+
+
+def _let_any_thread_restore():
+    """End the control of this thread over BLAS: threadpoolctl ignores the others until then."""
+    with _controller().limit(limits=None):
+        pass
 
 
 @cache
