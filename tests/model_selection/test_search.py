@@ -21,11 +21,12 @@ from localmkl import (
     MKLRegressor,
     UniformMKLClassifier,
     UniformMKLRegressor,
+    _resources,
 )
 from localmkl.backends import compiled, together_compiled
 from localmkl.estimators import _gating
 from localmkl.kernels import RBF, Linear
-from localmkl.model_selection import MKLSearchCV
+from localmkl.model_selection import GramsOnDiskWarning, MKLSearchCV
 
 KERNELS = [RBF(gamma=0.1), RBF(gamma=1.0), Linear()]
 FOLDS = KFold(2, shuffle=True, random_state=0)
@@ -409,11 +410,9 @@ def test_the_bar_goes_to_stderr_and_only_when_asked_for(capsys):
 def test_large_stacks_live_in_a_file_that_is_removed(monkeypatch, tmp_path):
     import tempfile
 
-    from localmkl.model_selection import grams
-
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    monkeypatch.setattr(grams, "LARGE_SHARE", 0.0)
     X, y = data()
+    scarce(monkeypatch, 8 * len(KERNELS) * len(X) ** 2)
     seen = []
 
     def spy(model, rows, labels):
@@ -421,10 +420,64 @@ def test_large_stacks_live_in_a_file_that_is_removed(monkeypatch, tmp_path):
         return model.score(rows, labels)
 
     grid = {"C": [0.1, 1.0]}
-    large = MKLSearchCV(build(MKLClassifier), grid, cv=FOLDS, scoring=spy).fit(X, y)
+    with pytest.warns(GramsOnDiskWarning, match=r"bytes of Gram stacks go to files in .* bytes are free"):
+        large = MKLSearchCV(build(MKLClassifier), grid, cv=FOLDS, scoring=spy).fit(X, y)
     assert seen[0][0] > 8 * len(KERNELS) * len(X) ** 2
     assert list(tmp_path.iterdir()) == []
     monkeypatch.undo()
     np.testing.assert_array_equal(
         scores_of(large), scores_of(MKLSearchCV(build(MKLClassifier), grid, cv=FOLDS).fit(X, y))
     )
+
+
+def scarce(monkeypatch, beside):
+    """Leave as much memory as the fits of a search need, and a little less than its stacks need too."""
+    from localmkl.model_selection import grams
+
+    settle = grams.SharedGrams.settle
+
+    def with_little(self, stacks, needed, workers):
+        available = max(needed, 2 * 8 * len(self.X) ** 2) + beside - 1
+        for module in (grams, _resources):
+            monkeypatch.setattr(module, "available_memory", lambda: available)
+        return settle(self, stacks, needed, workers)
+
+    monkeypatch.setattr(grams.SharedGrams, "settle", with_little)
+
+
+def test_stacks_that_fit_neither_memory_nor_disk_are_refused_before_any_is_computed(monkeypatch):
+    from localmkl.model_selection import grams
+
+    X, y = data()
+    calls = []
+    search = MKLSearchCV(MKLClassifier([lambda A, B: calls.append(1)]), {"C": [0.1, 1.0]}, cv=FOLDS)
+    scarce(monkeypatch, 1)
+    monkeypatch.setattr(grams, "disk_room", lambda folder: (1000, False))
+    with pytest.raises(
+        MemoryError, match=r"need [\d,]+ bytes and its fits [\d,]+ bytes; .* and 1,000 bytes in"
+    ):
+        search.fit(X, y)
+    monkeypatch.setattr(grams, "disk_room", lambda folder: (10**12, True))
+    with pytest.raises(MemoryError, match="which is memory too"):
+        search.fit(X, y)
+    assert calls == []
+
+
+def test_fits_that_do_not_fit_into_memory_are_refused_before_the_search_begins(monkeypatch):
+    X, y = data()
+    monkeypatch.setattr(_resources, "available_memory", lambda: 1000)
+    with pytest.raises(
+        MemoryError, match=r"beside its Gram stacks, needs [\d,]+ bytes of memory, 1,000 bytes"
+    ):
+        MKLSearchCV(build(MKLClassifier), {"C": [0.1, 1.0]}, cv=2).fit(X, y)
+
+
+def test_a_fit_that_finds_no_memory_ends_the_search(monkeypatch):
+    X, y = data()
+
+    def refuse(*_):
+        raise MemoryError("no more")
+
+    monkeypatch.setattr(MKLClassifier, "_solve_classes", refuse)
+    with pytest.raises(MemoryError, match="no more"):
+        MKLSearchCV(MKLClassifier(), {"C": [0.1, 1.0]}, cv=2).fit(X, y)

@@ -14,6 +14,9 @@ from localmkl.backends import load
 from localmkl.gates import KernelKMeansGate
 from localmkl.kernels.stack import GramStack, NormalizedGrams, fit_kernel
 
+GATE_MATRICES = 3
+"""Cross-Grams that exist while all kernels are averaged: the sum, the next, and what makes the next."""
+
 
 class OneCluster:
     """Everybody in one cluster: global methods."""

@@ -15,6 +15,7 @@ import numpy as np
 from sklearn.base import clone
 
 from localmkl import _checks
+from localmkl._resources import computing_bytes, matrix_bytes, require_memory
 from localmkl.backends import load
 from localmkl.kernels.vectors import CallableKernel, Kernel
 
@@ -139,7 +140,10 @@ class GramStack:
 
     def to_array(self):
         """Return the stack as a new array of shape (n_kernels, n_rows, n_columns)."""
-        _checks.check_memory(self.n_kernels, *self.shape)
+        require_memory(
+            self.n_kernels * matrix_bytes(*self.shape),
+            f"A copy of {self.n_kernels} Grams of {self.shape[0]} x {self.shape[1]}",
+        )
         array = np.empty((self.n_kernels, *self.shape))
         for m in range(self.n_kernels):
             array[m] = self.block(m)
@@ -312,7 +316,10 @@ def compute_stack(kernels, X, *, out=None, known=()):
     """
     n_samples = _count(X)
     if out is None:
-        _checks.check_memory(len(kernels), n_samples, n_samples)
+        require_memory(
+            computing_bytes(len(kernels), n_samples),
+            f"Computing {len(kernels)} Grams of {n_samples} x {n_samples}",
+        )
     grams = np.empty((len(kernels), n_samples, n_samples)) if out is None else out
     for sweep in sweeps(kernels):
         members = [m for m in sweep if m not in known]

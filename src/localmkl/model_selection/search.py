@@ -188,6 +188,7 @@ class MKLSearchCV(BaseSearchCV):
             run = Run(job, folds, grams, self.n_jobs, checkpoint)
             self.interrupted_ = run.until_interrupted(shown=self.verbose > 0)
             self._store(job, run.complete(), len(folds), refit_metric)
+            run.forget_stacks()
             if self.refit:
                 self._refit(job, grams)
         return self

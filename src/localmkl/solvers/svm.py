@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg.lapack import dpotrf, dpotrs, dtrtrs
 
+from localmkl._resources import require_factor
 from localmkl.backends import load
 
 START_TOLERANCE = 1e-1
@@ -145,6 +146,8 @@ class InnerSVM:
         """Return the free variables and the factor of K on them; the last one is kept for the next call."""
         free = self.free
         if self._factor is None or not np.array_equal(self._factor[0], free):
+            self._factor = None
+            require_factor(len(free))
             self._factor = free, factorise(lambda: load(self.backend).submatrix(K, free))
         return self._factor
 
