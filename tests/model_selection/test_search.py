@@ -353,15 +353,57 @@ def test_nothing_is_learned_from_the_rows_that_judge(normalize):
 
 def test_a_candidate_that_cannot_be_fitted_scores_as_asked():
     X, y = data()
-    grid = {"C": [-1.0, 1.0], "evenness": [0.5, 0.7]}
+    grid = {"gate_kernel": [7, 0], "evenness": [0.5, 0.7]}
     with pytest.warns(Warning, match="fits failed"):
         search = MKLSearchCV(build(CLMKLClassifier), grid, cv=FOLDS, error_score=-7.0).fit(X, y)
-    np.testing.assert_array_equal(scores_of(search)[:, :2], -7.0)
-    assert (scores_of(search)[:, 2:] >= 0.0).all()
-    with pytest.raises(ValueError, match="`C` must be greater than 0"):
+    wrong = np.array([candidate["gate_kernel"] == 7 for candidate in search.cv_results_["params"]])
+    np.testing.assert_array_equal(scores_of(search)[:, wrong], -7.0)
+    assert (scores_of(search)[:, ~wrong] >= 0.0).all()
+    with pytest.raises(ValueError, match="`gate_kernel` must index one of"):
         MKLSearchCV(build(CLMKLClassifier), grid, cv=FOLDS, error_score="raise").fit(X, y)
-    with pytest.raises(ValueError, match="`C` must be greater than 0"):
+    with pytest.raises(ValueError, match="`gate_kernel` must index one of"):
         MKLSearchCV(build(CLMKLClassifier), grid, cv=FOLDS, error_score="raise", n_jobs=2).fit(X, y)
+
+
+@pytest.mark.parametrize(
+    "cls, grid, message",
+    [
+        (
+            CLMKLClassifier,
+            {"n_clusters": [2, 3], "evenness": [0.4, 0.6]},
+            r"got 1 of 4 that are not, the first of them evenness=0.4, n_clusters=2: `evenness` must lie in "
+            r"\[1/n_clusters, 1\] = \[0.5, 1\].*; where values do not go together, give a list of grids",
+        ),
+        (MKLClassifier, {"C": [1.0, -1.0], "p": [0.5, 2]}, "got 3 of 4 .* p=0.5: `p` must be at least 1"),
+        (MKLRegressor, {"epsilon": [0.1, -0.1]}, r"epsilon=-0.1: `epsilon` must be at least 0"),
+    ],
+)
+def test_candidates_that_no_data_allow_are_named_before_any_fit(cls, grid, message, monkeypatch):
+    X, y = data(regression=cls is MKLRegressor)
+    monkeypatch.setattr(cls, "_pose", None)
+    with pytest.raises(ValueError, match=message):
+        MKLSearchCV(build(cls), grid, cv=FOLDS).fit(X, y)
+
+
+@pytest.mark.parametrize("scoring", ["neg_log_loss", ["accuracy", "roc_auc_ovr"]])
+def test_scores_of_probabilities_are_refused_before_any_fit(scoring, monkeypatch):
+    X, y = data()
+    monkeypatch.setattr(MKLClassifier, "_pose", None)
+    message = (
+        "The score '(neg_log_loss|roc_auc_ovr)' needs predict_proba, which MKLClassifier does not have; "
+    )
+    with pytest.raises(ValueError, match=message + "choose one of predictions, such as accuracy"):
+        MKLSearchCV(MKLClassifier(), {"C": [1.0]}, scoring=scoring, refit=False, cv=2).fit(X, y)
+
+
+@pytest.mark.filterwarnings("ignore:Scoring failed", "ignore:One or more of the test scores")
+@pytest.mark.parametrize("scoring", ["roc_auc", {"good": "accuracy", "roc_auc": "roc_auc"}])
+def test_a_score_that_is_no_number_for_any_candidate_chooses_nothing(scoring):
+    X, y = data(n_classes=3)
+    with pytest.raises(ValueError, match="The score 'roc_auc' is not a number for any of the 2 candidates"):
+        MKLSearchCV(
+            build(MKLClassifier, tol=1e-2), {"C": [0.1, 1.0]}, scoring=scoring, refit="good", cv=2
+        ).fit(X, y)
 
 
 def test_kernels_that_cannot_be_used_are_the_candidates_fault():

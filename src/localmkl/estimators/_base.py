@@ -135,7 +135,7 @@ class BaseMKL(BaseEstimator, ABC):
         if self._precomputed:
             n_kernels, itemsize = X.n_kernels, X.dtype.itemsize
         else:
-            n_kernels = len(self._kernel_list) if isinstance(self._kernel_list, list | tuple) else 1
+            n_kernels = self._n_kernels
             computing = computing_bytes(n_kernels, n_samples, _num_columns(X))
         if not self._precomputed or self.normalize == COSINE:
             stack, itemsize = n_kernels * matrix_bytes(n_samples), NUMBER
@@ -279,6 +279,11 @@ class BaseMKL(BaseEstimator, ABC):
     @property
     def _kernel_list(self):
         return default_kernels() if self.kernels is None else self.kernels
+
+    @property
+    def _n_kernels(self):
+        """Number of kernels, also of those that a fit will refuse."""
+        return len(self._kernel_list) if isinstance(self._kernel_list, list | tuple) else 1
 
     def _compare(self, X):
         """Return `X` checked, and its normalised Grams with the reference rows."""
@@ -482,6 +487,10 @@ class ClassifierPart(ClassifierMixin):
 class RegressorPart(RegressorMixin):
     """Real targets in, real predictions out."""
 
+    def _check_parameters(self):
+        super()._check_parameters()
+        check_number("epsilon", self.epsilon, low=0.0, finite=True)
+
     def _check_y(self, y):
         if y is None:
             raise ValueError(
@@ -497,7 +506,6 @@ class RegressorPart(RegressorMixin):
         return y
 
     def _targets(self, y, sample_weight):
-        check_number("epsilon", self.epsilon, low=0.0, finite=True)
         costs = np.full(len(y), float(self.C)) if sample_weight is None else self.C * sample_weight
         if not costs.sum() > 0.0:
             raise ValueError("`sample_weight` must be positive for at least one sample.")

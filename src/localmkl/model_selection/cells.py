@@ -65,6 +65,23 @@ class Job:
             model.random_state = self.seed
         return model
 
+    def check_candidates(self):
+        """Raise if parameters of a candidate are wrong, or do not go together, whatever the data are."""
+        refused = {}
+        for number in range(len(self.candidates)):
+            try:
+                self.model(number)._check_parameters()
+            except (TypeError, ValueError) as error:
+                refused[number] = error
+        if refused:
+            first = next(iter(refused))
+            values = ", ".join(f"{name}={value!r}" for name, value in self.candidates[first].items())
+            raise ValueError(
+                f"All candidates must be allowed, got {len(refused)} of {len(self.candidates)} that are not, "
+                f"the first of them {values}: {str(refused[first]).rstrip('.')}; where values do not go "
+                "together, give a list of grids instead of one."
+            ) from refused[first]
+
     def failure(self):
         """Return the traceback of the error at hand; raise it if the user wants to see it, or must."""
         if self.error_score == "raise" or isinstance(sys.exception(), MemoryError):
@@ -91,7 +108,7 @@ class Job:
         widest = max(len(column) for chain in chains for column in chain.columns)
         sizes = [(len(fold.train), widest) for fold in folds] + [(len(self.X), 1)]
         for model in models:
-            n_kernels = self.X.n_kernels if given else len(model._kernel_list)
+            n_kernels = self.X.n_kernels if given else model._n_kernels
             itemsize = self.X.dtype.itemsize if given and model.normalize != COSINE else NUMBER
             for n_samples, side_by_side in sizes:
                 yield model._gating_bytes(n_samples)
