@@ -15,6 +15,11 @@ import os
 import shutil
 from pathlib import Path
 
+try:
+    import resource
+except ImportError:  # Windows
+    resource = None  # type: ignore[assignment]
+
 NUMBER = 8
 FREE_SHARE = 0.5
 """Share of a kernel matrix that the factor of the free support vectors takes: the middle of what may be."""
@@ -92,8 +97,11 @@ def require_factor(n_free):
 
 
 def disk_room(folder):
-    """Return the bytes free in a folder, and whether its files take memory."""
-    return shutil.disk_usage(folder).free, _file_system(folder) in MEMORY_FILES
+    """Return the bytes free in a folder, and whether its files take memory, or what is limited as memory."""
+    maps_are_limited = (
+        resource is not None and resource.getrlimit(resource.RLIMIT_AS)[0] != resource.RLIM_INFINITY
+    )
+    return shutil.disk_usage(folder).free, maps_are_limited or _file_system(folder) in MEMORY_FILES
 
 
 def available_memory(root="/"):
@@ -163,15 +171,12 @@ def _groups(root):
 
 def _left_by_limits(root):
     """Yield what the limits of this process leave of its address space and of its data."""
-    try:
-        import resource
-    except ImportError:  # Windows
-        return
     words = _table(root / "proc/self/status")
-    for kind, name in ((resource.RLIMIT_AS, "VmSize:"), (resource.RLIMIT_DATA, "VmData:")):
-        limit = resource.getrlimit(kind)[0]
-        if limit != resource.RLIM_INFINITY and name in words:
-            yield limit - int(words[name]) * 1024
+    for kind, name in (("RLIMIT_AS", "VmSize:"), ("RLIMIT_DATA", "VmData:")):
+        if resource is not None and name in words:
+            limit = resource.getrlimit(getattr(resource, kind))[0]
+            if limit != resource.RLIM_INFINITY:
+                yield limit - int(words[name]) * 1024
 
 
 def _file_system(folder):

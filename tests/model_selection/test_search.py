@@ -478,11 +478,11 @@ def scarce(monkeypatch, beside):
 
     settle = grams.SharedGrams.settle
 
-    def with_little(self, stacks, needed, workers):
-        available = max(needed, 2 * 8 * len(self.X) ** 2) + beside - 1
+    def with_little(self, stacks, *needed):
+        available = max(*needed, 2 * 8 * len(self.X) ** 2) + beside - 1
         for module in (grams, _resources):
             monkeypatch.setattr(module, "available_memory", lambda: available)
-        return settle(self, stacks, needed, workers)
+        return settle(self, stacks, *needed)
 
     monkeypatch.setattr(grams.SharedGrams, "settle", with_little)
 
@@ -500,7 +500,7 @@ def test_stacks_that_fit_neither_memory_nor_disk_are_refused_before_any_is_compu
     ):
         search.fit(X, y)
     monkeypatch.setattr(grams, "disk_room", lambda folder: (10**12, True))
-    with pytest.raises(MemoryError, match="which is memory too"):
+    with pytest.raises(MemoryError, match="which counts as memory"):
         search.fit(X, y)
     assert calls == []
 

@@ -225,11 +225,14 @@ class BaseMKL(BaseEstimator, ABC):
             else:
                 X = GramStack(validate_data(self, X, reset=reset, dtype=[np.float64, np.float32]))
         if reset:
+            X = X.training_part()
             X.check_training()
             self.n_features_in_ = X.shape[1]
             self.columns_ = X.origin, X.column_numbers()
             return X
         X.check_finite()
+        if X.origin == self.columns_[0]:
+            X = X.with_columns(self.columns_[1])
         if X.n_kernels != len(self.factors_):
             raise ValueError(
                 f"The stack must hold the {len(self.factors_)} kernels of the fit, got {X.n_kernels}."

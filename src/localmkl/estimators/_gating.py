@@ -14,8 +14,8 @@ from localmkl.backends import load
 from localmkl.gates import KernelKMeansGate
 from localmkl.kernels.stack import GramStack, NormalizedGrams, fit_kernel
 
-GATE_MATRICES = 3
-"""Cross-Grams that exist while all kernels are averaged: the sum, the next, and what makes the next."""
+GATE_MATRICES = 2
+"""Cross-Grams that exist while all kernels are averaged: the sum and the next; one for a single kernel."""
 
 
 class OneCluster:

@@ -164,6 +164,7 @@ class ConvexMKL(BaseMKL):
             [np.reshape(m.kernel_weights_, (-1, *m.kernel_weights_.shape[-2:])) for m in models]
         )
         columns = np.flatnonzero(alpha.any(axis=0))
+        memberships = self.gate_.memberships(X, grams, rows)  # first: it may need all columns at once
         # vectors[i, k, j] = c_j(x_i) alpha_ki on the support vectors
         vectors = alpha.T[columns, :, None] * self.memberships_[columns, None, :]
         n_problems, n_clusters = vectors.shape[1:]
@@ -174,7 +175,7 @@ class ConvexMKL(BaseMKL):
                 parts.shape[:3]
             )
         parts *= weights
-        parts *= self.gate_.memberships(X, grams, rows)[:, None, :, None]
+        parts *= memberships[:, None, :, None]
         return parts
 
     def _foresee(self, models, X, memory):

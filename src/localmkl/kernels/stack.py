@@ -111,7 +111,7 @@ class GramStack:
 
     def __getitem__(self, key):
         """Return the stack of some rows, or rows and columns; nothing is copied."""
-        key = key if isinstance(key, tuple) else (key,)
+        key = tuple(part for part in key if part is not ...) if isinstance(key, tuple) else (key,)
         if len(key) > 2:
             raise IndexError(f"A `GramStack` has rows and columns, got {len(key)} indices.")
         rows, columns = (*key, slice(None))[:2]
@@ -137,6 +137,22 @@ class GramStack:
     def column_numbers(self):
         """Return which columns of the whole stack this slice has."""
         return np.arange(self.grams.shape[2]) if self.columns is None else self.columns
+
+    def with_columns(self, numbers):
+        """Return the slice with these columns of the whole stack only; itself, if it has not all of them.
+
+        Tools that slice rows alone leave all columns there.
+        """
+        own = self.column_numbers()
+        order = np.argsort(own, kind="stable")
+        places = np.searchsorted(own, numbers, sorter=order)
+        if len(own) <= len(numbers) or not np.array_equal(own[order[places % len(own)]], numbers):
+            return self
+        return self[:, order[places]]
+
+    def training_part(self):
+        """Return the slice with its rows as columns; itself, if it has not all of them."""
+        return self if self.rows is None else self.with_columns(self.rows)
 
     def to_array(self):
         """Return the stack as a new array of shape (n_kernels, n_rows, n_columns)."""

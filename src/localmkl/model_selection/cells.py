@@ -101,20 +101,21 @@ class Job:
         return states, model.normalize == COSINE
 
     def bytes_of_fits(self, models, chains, folds):
-        """Yield what fits of models on folds, predictions for them, and a last fit take beside the stacks."""
-        given = isinstance(self.X, GramStack)
-        classes = len(np.unique(self.y)) if is_classifier(self.estimator) else 1
-        n_problems = 1 if classes < 3 else classes
+        """Return what fits on folds (and predictions), and one on all rows, take beside the stacks."""
         widest = max(len(column) for chain in chains for column in chain.columns)
-        sizes = [(len(fold.train), widest) for fold in folds] + [(len(self.X), 1)]
-        for model in models:
-            n_kernels = self.X.n_kernels if given else model._n_kernels
-            itemsize = self.X.dtype.itemsize if given and model.normalize != COSINE else NUMBER
-            for n_samples, side_by_side in sizes:
-                yield model._gating_bytes(n_samples)
-                yield model._solving_bytes(n_samples, n_kernels, n_problems, itemsize, side_by_side)
-            most = max(len(fold.test) * len(fold.train) for fold in folds)
-            yield NUMBER * GATE_MATRICES * min(most, BLOCK_ENTRIES)
+        most = max(len(fold.test) * len(fold.train) for fold in folds)
+        on_folds = [NUMBER * GATE_MATRICES * min(most, BLOCK_ENTRIES)]
+        on_folds += [self._bytes_of_fit(model, len(fold.train), widest) for model in models for fold in folds]
+        return max(on_folds), max(self._bytes_of_fit(model, len(self.X), 1) for model in models)
+
+    def _bytes_of_fit(self, model, n_samples, side_by_side):
+        given = isinstance(self.X, GramStack)
+        n_kernels = self.X.n_kernels if given else model._n_kernels
+        itemsize = self.X.dtype.itemsize if given and model.normalize != COSINE else NUMBER
+        classes = len(np.unique(model._check_y(self.y))) if is_classifier(model) else 1
+        n_problems = 1 if classes < 3 else classes
+        solving = model._solving_bytes(n_samples, n_kernels, n_problems, itemsize, side_by_side)
+        return max(model._gating_bytes(n_samples), solving)
 
     def memory(self, grams, model, train, parallel):
         """Return what fits of a model on some training rows share.

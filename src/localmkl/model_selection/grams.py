@@ -59,34 +59,35 @@ class SharedGrams:
         kernels = fit_kernels(model._kernel_list, rows, sample_weight)
         return kernels, tuple(_state(kernel) for kernel in kernels)
 
-    def settle(self, stacks, beside, workers):
+    def settle(self, stacks, beside, at_last, workers):
         """Decide where stacks are kept, before any is computed; return whether folds come one by one.
 
         Parameters
         ----------
         stacks : list of list of (states, cosine)
             For every fold, what identifies each of its stacks.
-        beside : int
-            Bytes of memory that a fit takes beside the stacks.
+        beside, at_last : int
+            Bytes of memory that a fit on a fold, and one on all rows, take beside the stacks.
         workers : int
             Processes that fit at the same time.
         """
         gram = matrix_bytes(len(self.X))
         sizes = {key: gram * self._n_grams(*key) for keys in stacks for key in keys}
         first = stacks[0][0]
-        one_by_one = max(sum(sizes[key] for key in {first, *keys}) for keys in stacks)
+        every, one_by_one = sum(sizes.values()), max(sum(sizes[k] for k in {first, *keys}) for keys in stacks)
+        last = sizes[first] + (max(sizes.values()) if len(sizes) > 1 else 0)
         if workers > 1:
             beside = workers * (beside + WORKER) + self._copied_for_workers()
-        if any(sizes.values()):
-            beside = max(beside, 2 * gram)  # a Gram that is being computed
-        require_memory(beside, f"The search on {len(self.X)} rows, beside its Gram stacks,")
+        computing = 2 * gram if every else 0
+        beside, at_last = max(beside, computing), max(at_last, computing)
+        require_memory(max(beside, at_last), f"The search on {len(self.X)} rows, beside its Gram stacks,")
         available = available_memory()
         if not self.in_files:
-            for needed, in_turn in ((sum(sizes.values()), False), (one_by_one, True)):
-                if available is None or needed + beside <= available:
+            for needed, in_turn in ((every, False), (one_by_one, True)):
+                if available is None or max(needed + beside, last + at_last) <= available:
                     return in_turn
             self.in_files = True
-        self._check_disk(one_by_one if workers == 1 else sum(sizes.values()), beside, available)
+        self._check_disk(one_by_one if workers == 1 else every, max(beside, at_last), available)
         return workers == 1
 
     def _check_disk(self, needed, beside, available):
@@ -94,18 +95,18 @@ class SharedGrams:
         folder = tempfile.gettempdir()
         free, takes_memory = disk_room(folder)
         too_much = available is not None and needed + beside > available
+        where = f"in {folder!r}, which counts as memory" if takes_memory else f"in {folder!r}"
         if needed > free or (too_much and takes_memory):
             raise MemoryError(
                 f"The Gram stacks of the search need {needed:,} bytes and its fits {beside:,} bytes; "
-                f"{available:,} bytes of memory are available, and {free:,} bytes in {folder!r}"
-                f"{', which is memory too' if takes_memory else ''}; use fewer rows or kernels, or another "
-                "folder for temporary files (the environment variable TMPDIR)."
+                f"{available:,} bytes of memory are available, and {free:,} bytes {where}; use fewer rows or "
+                "kernels, or another folder for temporary files (the environment variable TMPDIR)."
             )
         if too_much:
             warnings.warn(
-                f"{needed:,} bytes of Gram stacks go to files in {folder!r}, where {free:,} bytes are free: "
-                f"with {beside:,} bytes for fits they do not fit into the {available:,} bytes of memory that "
-                "are available; every fit then reads the disk.",
+                f"{needed:,} bytes of Gram stacks go to files {where}, where {free:,} bytes are free: with "
+                f"{beside:,} bytes for fits they do not fit into the {available:,} bytes of memory that are "
+                "available; every fit then reads the disk.",
                 GramsOnDiskWarning,
                 stacklevel=5,
             )

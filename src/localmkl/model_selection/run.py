@@ -38,7 +38,7 @@ class Run:
         ]
         self.fold_by_fold = grams.settle(
             [[job.stack_key(grams, model, fold.train) for model in models] for fold in folds],
-            max(job.bytes_of_fits(models, chains, folds)),
+            *job.bytes_of_fits(models, chains, folds),
             effective_n_jobs(n_jobs),
         )
         pairs = [(k, fold) for k in range(len(chains)) for fold in folds]
