@@ -25,7 +25,17 @@ WORKER = 2**27
 
 
 class GramsOnDiskWarning(UserWarning):
-    """The Gram stacks of a search go to files, because they do not fit into memory."""
+    """The Gram stacks of a search go to files, because they do not fit into memory.
+
+    Examples
+    --------
+    To stop rather than read the disk:
+
+    >>> import warnings
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("error", GramsOnDiskWarning)
+    ...     # search.fit(X, y)
+    """
 
 
 class SharedGrams:
@@ -69,26 +79,27 @@ class SharedGrams:
         beside, at_last : int
             Bytes of memory that a fit on a fold, and one on all rows, take beside the stacks.
         workers : int
-            Processes that fit at the same time.
+            Processes on this machine that fit at the same time, beside this one.
         """
+        shared = self.in_files
         gram = matrix_bytes(len(self.X))
         sizes = {key: gram * self._n_grams(*key) for keys in stacks for key in keys}
         first = stacks[0][0]
         every, one_by_one = sum(sizes.values()), max(sum(sizes[k] for k in {first, *keys}) for keys in stacks)
         last = sizes[first] + (max(sizes.values()) if len(sizes) > 1 else 0)
-        if workers > 1:
+        if shared:
             beside = workers * (beside + WORKER) + self._copied_for_workers()
         computing = 2 * gram if every else 0
         beside, at_last = max(beside, computing), max(at_last, computing)
         require_memory(max(beside, at_last), f"The search on {len(self.X)} rows, beside its Gram stacks,")
         available = available_memory()
-        if not self.in_files:
+        if not shared:
             for needed, in_turn in ((every, False), (one_by_one, True)):
                 if available is None or max(needed + beside, last + at_last) <= available:
                     return in_turn
             self.in_files = True
-        self._check_disk(one_by_one if workers == 1 else every, max(beside, at_last), available)
-        return workers == 1
+        self._check_disk(every if shared else one_by_one, max(beside, at_last), available)
+        return not shared
 
     def _check_disk(self, needed, beside, available):
         """Raise unless stacks of this size fit into the folder; say so if they do not fit into memory."""

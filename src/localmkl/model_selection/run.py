@@ -3,10 +3,14 @@
 import warnings
 
 from joblib import Parallel, delayed, effective_n_jobs
+from joblib.parallel import get_active_backend
 
 from localmkl.model_selection.cells import columns_of, detached, run_chain
 from localmkl.model_selection.plan import plan
 from localmkl.model_selection.progress import progress_bar
+
+LOCAL_BACKENDS = ("LokyBackend", "MultiprocessingBackend", "ThreadingBackend", "SequentialBackend")
+"""Classes of joblib whose workers are on this machine."""
 
 MAX_LOSSES = 3
 """How often in a row workers may die without any of them having finished a chain."""
@@ -39,7 +43,7 @@ class Run:
         self.fold_by_fold = grams.settle(
             [[job.stack_key(grams, model, fold.train) for model in models] for fold in folds],
             *job.bytes_of_fits(models, chains, folds),
-            effective_n_jobs(n_jobs),
+            _workers_here(n_jobs),
         )
         pairs = [(k, fold) for k in range(len(chains)) for fold in folds]
         pairs.sort(key=lambda pair: pair[1].number if self.fold_by_fold else pair[0])
@@ -135,3 +139,9 @@ class Run:
         del self.pending[key]
         if self.checkpoint is not None:
             self.checkpoint.add(key, done)
+
+
+def _workers_here(n_jobs):
+    """Return the number of worker processes that this machine will have; those of a cluster are elsewhere."""
+    is_local = type(get_active_backend()[0]).__name__ in LOCAL_BACKENDS
+    return effective_n_jobs(n_jobs) if is_local else 0
