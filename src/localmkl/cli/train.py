@@ -274,10 +274,10 @@ def _check_pairs(grid, known):
     """Raise if an evenness cannot be had with a number of clusters that is tried too."""
     for clusters in grid.get("n_clusters", [known.get("n_clusters", 1)]):
         for evenness in grid.get("evenness", ()):
-            if 0 < evenness * clusters < 1:
+            if 0 < evenness * clusters < 1 - 1e-9:
                 raise Misuse(
-                    f"--evenness {evenness:g} cannot be had with --clusters {clusters:g}, where it is at least "
-                    f"{1 / clusters:.4g}; leave out one of them, or search them one after the other."
+                    f"--evenness {evenness:g} cannot be had with --clusters {clusters:g}, where it is at "
+                    f"least {1 / clusters:.4g}; leave out one of them, or search them one after the other."
                 )
 
 
