@@ -17,7 +17,7 @@ import zipfile
 from importlib.metadata import version
 
 from localmkl import __version__
-from localmkl._checks import available_memory
+from localmkl._resources import available_memory
 
 FORMAT = 1
 """What this version writes, and the newest that it reads."""

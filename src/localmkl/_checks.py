@@ -4,9 +4,10 @@ A message is one sentence: what was expected, what came, what to do.
 """
 
 import numbers
-import os
 
 import numpy as np
+
+from localmkl._resources import require_memory
 
 SYMMETRY_TOLERANCE = 1e-6
 PSD_TOLERANCE = 1e-6
@@ -97,6 +98,7 @@ def check_grams(grams):
         shapes = sorted({gram.shape for gram in grams})
         if len(shapes) > 1:
             raise ValueError(f"`grams` must all have one shape, got {shapes}.")
+        require_memory(sum(gram.nbytes for gram in grams), "A stack of these Grams", "pass one array of them")
     array = np.asarray(grams)
     if array.dtype.kind not in "fiub":
         raise ValueError(
@@ -183,30 +185,3 @@ def _asymmetry(gram, block=512):
             difference = gram[rows, columns] - gram[columns, rows].T
             worst = max(worst, float(np.abs(difference).max()))
     return worst
-
-
-def check_memory(n_kernels, n_rows, n_columns, itemsize=8):
-    """Raise MemoryError if a Gram stack of this shape cannot fit into memory."""
-    needed = n_kernels * n_rows * n_columns * itemsize
-    available = available_memory()
-    if available is not None and needed > available:
-        raise MemoryError(
-            f"The Gram stack needs {needed:,} bytes ({n_kernels} kernels x {n_rows} x {n_columns} x "
-            f"{itemsize}), {available:,} bytes are available; use fewer rows or kernels, or a "
-            "float32 `GramStack` in an .npy memory map."
-        )
-
-
-def available_memory():
-    """Return the bytes of memory that can still be used, or None where the system does not say."""
-    try:
-        with open("/proc/meminfo", encoding="ascii") as lines:
-            for line in lines:
-                if line.startswith("MemAvailable:"):
-                    return int(line.split()[1]) * 1024
-    except OSError:
-        pass
-    try:
-        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (AttributeError, ValueError, OSError):
-        return None

@@ -213,6 +213,11 @@ def test_tuning_with_wrong_options(call, table):
     options = ("tune", table.train, "--target", "state", "--names", "id")
     assert "did you mean 'roc_auc'?" in refused(call, *options, "--scoring", "rocauc", code=MISUSED)
     assert "got '1,x'" in refused(call, *options, "--C", "1,x", code=MISUSED)
+    pair = ("--clusters", "2,3", "--evenness", "0.4,0.6")
+    assert "--evenness 0.4 cannot be had with --clusters 2," in refused(call, *options, *pair, code=MISUSED)
+    assert "'neg_log_loss' needs predict_proba" in refused(
+        call, *options, "--scoring", "neg_log_loss", code=FAILED
+    )
     said = call(*options, "--folds", 1, code=MISUSED)
     assert "--folds" in said.err
     assert "Traceback" not in said.err

@@ -21,11 +21,12 @@ from localmkl import (
     MKLRegressor,
     UniformMKLClassifier,
     UniformMKLRegressor,
+    _resources,
 )
 from localmkl.backends import compiled, together_compiled
 from localmkl.estimators import _gating
 from localmkl.kernels import RBF, Linear
-from localmkl.model_selection import MKLSearchCV
+from localmkl.model_selection import GramsOnDiskWarning, MKLSearchCV
 
 KERNELS = [RBF(gamma=0.1), RBF(gamma=1.0), Linear()]
 FOLDS = KFold(2, shuffle=True, random_state=0)
@@ -352,15 +353,57 @@ def test_nothing_is_learned_from_the_rows_that_judge(normalize):
 
 def test_a_candidate_that_cannot_be_fitted_scores_as_asked():
     X, y = data()
-    grid = {"C": [-1.0, 1.0], "evenness": [0.5, 0.7]}
+    grid = {"gate_kernel": [7, 0], "evenness": [0.5, 0.7]}
     with pytest.warns(Warning, match="fits failed"):
         search = MKLSearchCV(build(CLMKLClassifier), grid, cv=FOLDS, error_score=-7.0).fit(X, y)
-    np.testing.assert_array_equal(scores_of(search)[:, :2], -7.0)
-    assert (scores_of(search)[:, 2:] >= 0.0).all()
-    with pytest.raises(ValueError, match="`C` must be greater than 0"):
+    wrong = np.array([candidate["gate_kernel"] == 7 for candidate in search.cv_results_["params"]])
+    np.testing.assert_array_equal(scores_of(search)[:, wrong], -7.0)
+    assert (scores_of(search)[:, ~wrong] >= 0.0).all()
+    with pytest.raises(ValueError, match="`gate_kernel` must index one of"):
         MKLSearchCV(build(CLMKLClassifier), grid, cv=FOLDS, error_score="raise").fit(X, y)
-    with pytest.raises(ValueError, match="`C` must be greater than 0"):
+    with pytest.raises(ValueError, match="`gate_kernel` must index one of"):
         MKLSearchCV(build(CLMKLClassifier), grid, cv=FOLDS, error_score="raise", n_jobs=2).fit(X, y)
+
+
+@pytest.mark.parametrize(
+    "cls, grid, message",
+    [
+        (
+            CLMKLClassifier,
+            {"n_clusters": [2, 3], "evenness": [0.4, 0.6]},
+            r"got 1 of 4 that are not, the first of them evenness=0.4, n_clusters=2: `evenness` must lie in "
+            r"\[1/n_clusters, 1\] = \[0.5, 1\].*; where values do not go together, give a list of grids",
+        ),
+        (MKLClassifier, {"C": [1.0, -1.0], "p": [0.5, 2]}, "got 3 of 4 .* p=0.5: `p` must be at least 1"),
+        (MKLRegressor, {"epsilon": [0.1, -0.1]}, r"epsilon=-0.1: `epsilon` must be at least 0"),
+    ],
+)
+def test_candidates_that_no_data_allow_are_named_before_any_fit(cls, grid, message, monkeypatch):
+    X, y = data(regression=cls is MKLRegressor)
+    monkeypatch.setattr(cls, "_pose", None)
+    with pytest.raises(ValueError, match=message):
+        MKLSearchCV(build(cls), grid, cv=FOLDS).fit(X, y)
+
+
+@pytest.mark.parametrize("scoring", ["neg_log_loss", ["accuracy", "roc_auc_ovr"]])
+def test_scores_of_probabilities_are_refused_before_any_fit(scoring, monkeypatch):
+    X, y = data()
+    monkeypatch.setattr(MKLClassifier, "_pose", None)
+    message = (
+        "The score '(neg_log_loss|roc_auc_ovr)' needs predict_proba, which MKLClassifier does not have; "
+    )
+    with pytest.raises(ValueError, match=message + "choose one of predictions, such as accuracy"):
+        MKLSearchCV(MKLClassifier(), {"C": [1.0]}, scoring=scoring, refit=False, cv=2).fit(X, y)
+
+
+@pytest.mark.filterwarnings("ignore:Scoring failed", "ignore:One or more of the test scores")
+@pytest.mark.parametrize("scoring", ["roc_auc", {"good": "accuracy", "roc_auc": "roc_auc"}])
+def test_a_score_that_is_no_number_for_any_candidate_chooses_nothing(scoring):
+    X, y = data(n_classes=3)
+    with pytest.raises(ValueError, match="The score 'roc_auc' is not a number for any of the 2 candidates"):
+        MKLSearchCV(
+            build(MKLClassifier, tol=1e-2), {"C": [0.1, 1.0]}, scoring=scoring, refit="good", cv=2
+        ).fit(X, y)
 
 
 def test_kernels_that_cannot_be_used_are_the_candidates_fault():
@@ -409,11 +452,9 @@ def test_the_bar_goes_to_stderr_and_only_when_asked_for(capsys):
 def test_large_stacks_live_in_a_file_that_is_removed(monkeypatch, tmp_path):
     import tempfile
 
-    from localmkl.model_selection import grams
-
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    monkeypatch.setattr(grams, "LARGE_SHARE", 0.0)
     X, y = data()
+    scarce(monkeypatch, 8 * len(KERNELS) * len(X) ** 2)
     seen = []
 
     def spy(model, rows, labels):
@@ -421,10 +462,64 @@ def test_large_stacks_live_in_a_file_that_is_removed(monkeypatch, tmp_path):
         return model.score(rows, labels)
 
     grid = {"C": [0.1, 1.0]}
-    large = MKLSearchCV(build(MKLClassifier), grid, cv=FOLDS, scoring=spy).fit(X, y)
+    with pytest.warns(GramsOnDiskWarning, match=r"bytes of Gram stacks go to files in .* bytes are free"):
+        large = MKLSearchCV(build(MKLClassifier), grid, cv=FOLDS, scoring=spy).fit(X, y)
     assert seen[0][0] > 8 * len(KERNELS) * len(X) ** 2
     assert list(tmp_path.iterdir()) == []
     monkeypatch.undo()
     np.testing.assert_array_equal(
         scores_of(large), scores_of(MKLSearchCV(build(MKLClassifier), grid, cv=FOLDS).fit(X, y))
     )
+
+
+def scarce(monkeypatch, beside):
+    """Leave as much memory as the fits of a search need, and a little less than its stacks need too."""
+    from localmkl.model_selection import grams
+
+    settle = grams.SharedGrams.settle
+
+    def with_little(self, stacks, *needed):
+        available = max(*needed, 2 * 8 * len(self.X) ** 2) + beside - 1
+        for module in (grams, _resources):
+            monkeypatch.setattr(module, "available_memory", lambda: available)
+        return settle(self, stacks, *needed)
+
+    monkeypatch.setattr(grams.SharedGrams, "settle", with_little)
+
+
+def test_stacks_that_fit_neither_memory_nor_disk_are_refused_before_any_is_computed(monkeypatch):
+    from localmkl.model_selection import grams
+
+    X, y = data()
+    calls = []
+    search = MKLSearchCV(MKLClassifier([lambda A, B: calls.append(1)]), {"C": [0.1, 1.0]}, cv=FOLDS)
+    scarce(monkeypatch, 1)
+    monkeypatch.setattr(grams, "disk_room", lambda folder: (1000, False))
+    with pytest.raises(
+        MemoryError, match=r"need [\d,]+ bytes and its fits [\d,]+ bytes; .* and 1,000 bytes in"
+    ):
+        search.fit(X, y)
+    monkeypatch.setattr(grams, "disk_room", lambda folder: (10**12, True))
+    with pytest.raises(MemoryError, match="which counts as memory"):
+        search.fit(X, y)
+    assert calls == []
+
+
+def test_fits_that_do_not_fit_into_memory_are_refused_before_the_search_begins(monkeypatch):
+    X, y = data()
+    monkeypatch.setattr(_resources, "available_memory", lambda: 1000)
+    with pytest.raises(
+        MemoryError, match=r"beside its Gram stacks, needs [\d,]+ bytes of memory, 1,000 bytes"
+    ):
+        MKLSearchCV(build(MKLClassifier), {"C": [0.1, 1.0]}, cv=2).fit(X, y)
+
+
+def test_a_fit_that_finds_no_memory_ends_the_search(monkeypatch):
+    X, y = data()
+
+    def refuse(*_):
+        raise MemoryError("no more")
+
+    monkeypatch.setattr(MKLClassifier, "_solve_classes", refuse)
+    with pytest.raises(MemoryError, match="no more"):
+        MKLSearchCV(MKLClassifier(), {"C": [0.1, 1.0]}, cv=2).fit(X, y)

@@ -7,12 +7,12 @@ Every function reads a Gram stack ``grams`` (M, N, N') through optional row and 
 a fold of a cross-validation reads the one stack in place instead of copying its part of it.
 """
 
-from contextlib import AbstractContextManager
-from functools import cache
 from importlib import import_module
 from types import ModuleType
 
-from threadpoolctl import ThreadpoolController
+from localmkl.backends.threads import one_blas_thread
+
+__all__ = ["BACKENDS", "load", "one_blas_thread"]
 
 BACKENDS = ("compiled", "reference")
 
@@ -22,17 +22,3 @@ def load(name: str = "compiled") -> ModuleType:
     if name not in BACKENDS:
         raise ValueError(f"`backend` must be one of {BACKENDS}, got {name!r}.")
     return import_module(f"localmkl.backends.{name}")
-
-
-def one_blas_thread() -> AbstractContextManager:
-    """Keep BLAS to one thread within a ``with`` block.
-
-    The solvers switch often between short BLAS calls and compiled loops; with two pools of threads that spin
-    for work on the same cores, both take twice as long.
-    """
-    return _controller().limit(limits=1, user_api="blas")
-
-
-@cache
-def _controller() -> ThreadpoolController:
-    return ThreadpoolController()

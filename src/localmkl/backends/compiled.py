@@ -11,6 +11,7 @@ import numpy as np
 from numba.extending import overload
 
 from localmkl.backends.reference import tiny_curvature
+from localmkl.backends.threads import Threaded
 
 # Sums may be reordered; infinities and not-a-numbers keep their meaning.
 _FASTMATH = {"reassoc", "contract", "arcp", "nsz"}
@@ -282,18 +283,22 @@ def _block_products_loop(grams, index, rows, vectors, totals):
             _products_rows(i, grams[m], index, rows, vectors, buffers, own)
 
 
-def _compile(loop, parallel):
-    # numba names its cache after the function alone: without a name of its own, the twin compiled
-    # second would be given the first one's code.
-    named = FunctionType(loop.__code__, loop.__globals__, loop.__name__)
-    named.__qualname__ += "_parallel" if parallel else "_serial"
-    return numba.njit(named, nogil=True, cache=True, fastmath=_FASTMATH, parallel=parallel)
+def _compile(loop):
+    """Return a loop compiled twice: in threads (where these are safe), and serially."""
+
+    def compiled(name, parallel):
+        # numba names its cache after the function alone: without a name of its own, the twin compiled
+        # second would be given the first one's code.
+        named = FunctionType(loop.__code__, loop.__globals__, loop.__name__)
+        named.__qualname__ += name
+        return numba.njit(named, nogil=True, cache=True, fastmath=_FASTMATH, parallel=parallel)
+
+    serial = compiled("_serial", parallel=False)
+    return Threaded(compiled("_parallel", parallel=True), serial), serial
 
 
-_combine_parallel = _compile(_combine_loop, True)
-_combine_serial = _compile(_combine_loop, False)
-_block_products_parallel = _compile(_block_products_loop, True)
-_block_products_serial = _compile(_block_products_loop, False)
+_combine_parallel, _combine_serial = _compile(_combine_loop)
+_block_products_parallel, _block_products_serial = _compile(_block_products_loop)
 
 
 @numba.njit(nogil=True, cache=True)

@@ -292,8 +292,7 @@ def _runs_loop(left, right, slots, scales, out):
             _runs_row(left, right, np.int64(i), start, stop, masks, counts, runs, totals, slots, scales, out)
 
 
-_runs_parallel = _compile(_runs_loop, True)
-_runs_serial = _compile(_runs_loop, False)
+_runs_parallel, _runs_serial = _compile(_runs_loop)
 
 
 @numba.njit(nogil=True, cache=True)
@@ -371,8 +370,7 @@ def _shifted_loop(left, right, weights, slots, scales, out):
                         row[j] = sums[k, j] * scales[k]
 
 
-_shifted_parallel = _compile(_shifted_loop, True)
-_shifted_serial = _compile(_shifted_loop, False)
+_shifted_parallel, _shifted_serial = _compile(_shifted_loop)
 
 
 @numba.njit(nogil=True, cache=True)
@@ -400,5 +398,4 @@ def _sparse_loop(indptr, indices, data, other_indptr, other_indices, other_data,
                 row[other_indices[where]] += value * other_data[where]
 
 
-_sparse_parallel = _compile(_sparse_loop, True)
-_sparse_serial = _compile(_sparse_loop, False)
+_sparse_parallel, _sparse_serial = _compile(_sparse_loop)

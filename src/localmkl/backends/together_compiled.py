@@ -109,5 +109,4 @@ def _combine_together_loop(grams, index, rows, kept, weights, memberships, out):
         _mirror_block(tile * _TILE, out[problem])
 
 
-_combine_parallel = _compile(_combine_together_loop, True)
-_combine_serial = _compile(_combine_together_loop, False)
+_combine_parallel, _combine_serial = _compile(_combine_together_loop)

@@ -215,6 +215,7 @@ def _make(kind, order, chosen, settings):
 def _search(order, estimator, grids, content, voice, options):
     """Return the fitted search; a stopped one says how it goes on."""
     grid = _full_grid(estimator, grids)
+    _check_pairs(grid, estimator.get_params(deep=False))
     scoring = options.get("scoring") or _default_scoring(content, order.regression)
     if scoring not in get_scorer_names():
         near = get_close_matches(scoring, get_scorer_names(), n=1, cutoff=0.0)
@@ -283,6 +284,17 @@ def _check_folds(content, regression, n_folds):
         raise ValueError(
             f"{what} has {rarest} rows, too few for {n_folds} folds; give fewer --folds, or more rows."
         )
+
+
+def _check_pairs(grid, known):
+    """Raise if an evenness cannot be had with a number of clusters that is tried too."""
+    for clusters in grid.get("n_clusters", [known.get("n_clusters", 1)]):
+        for evenness in grid.get("evenness", ()):
+            if 0 < evenness * clusters < 1 - 1e-9:
+                raise Misuse(
+                    f"--evenness {evenness:g} cannot be had with --clusters {clusters:g}, where it is at "
+                    f"least {1 / clusters:.4g}; leave out one of them, or search them one after the other."
+                )
 
 
 def _full_grid(estimator, grids):

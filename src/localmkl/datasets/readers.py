@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from localmkl import _checks
+from localmkl._resources import available_memory
 from localmkl.datasets.labels import MISSING, as_labels, typed_labels
 from localmkl.datasets.opening import check_regular, file_kind, parsing, read_text
 from localmkl.datasets.tables import SEPARATORS, field_at, read_delimited
@@ -285,7 +286,7 @@ def read_mat(path):
 
 
 def _check_size(path, size):
-    free = _checks.available_memory()
+    free = available_memory()
     if free is not None and size > free:
         raise ValueError(f"its arrays need {size:,} bytes, {free:,} are available")
 

@@ -22,14 +22,17 @@ from sklearn.utils.validation import (
 )
 
 from localmkl._checks import check_finite_decisions, check_integer, check_number, check_option
+from localmkl._resources import NUMBER, computing_bytes, matrix_bytes, require_memory
 from localmkl.estimators._memory import Memory
 from localmkl.kernels import CrossGrams, GramStack, compute_stack, default_kernels, fit_kernels
 from localmkl.kernels.stack import (
     NORMALIZATIONS,
+    SHARED_ENTRIES,
     NormalizedGrams,
     cosine_scales,
     cosine_stack,
     learn_factors,
+    sweeps,
     take_rows,
 )
 from localmkl.solvers.objective import EpsilonInsensitive, Hinge, Problem
@@ -127,10 +130,53 @@ class BaseMKL(BaseEstimator, ABC):
                 sample_weight, np.empty((len(y), 1)), dtype=np.float64, ensure_non_negative=True
             )
         targets, costs = self._targets(y, weights)
+        if not memory.holds_stack:
+            n_kernels, needed = self._fitting_bytes(X, len(targets), unlabeled)
+            require_memory(needed, f"Fitting {n_kernels} kernels on {len(y)} rows")
         stack = self._fit_stack(X, weights, memory)
         gate = self._fit_gate(X, stack, weights, unlabeled, memory)
         pairs = zip(targets, costs, strict=True)
         return Posed(gate, [self._problem(stack, gate, *pair) for pair in pairs], memory.parallel)
+
+    def _fitting_bytes(self, X, n_problems, unlabeled=None):
+        """Return the number of kernels and the peak of a fit, beyond what there is before."""
+        n_samples, itemsize, stack, computing = _num_samples(X), NUMBER, 0, 0
+        if self._precomputed:
+            n_kernels, itemsize = X.n_kernels, X.dtype.itemsize
+        else:
+            n_kernels = self._n_kernels
+            computing = computing_bytes(n_kernels, n_samples, _num_columns(X))
+        if not self._precomputed or self.normalize == COSINE:
+            stack, itemsize = n_kernels * matrix_bytes(n_samples), NUMBER
+        joint = n_samples if unlabeled is None else n_samples + _num_samples(unlabeled)
+        after = max(
+            self._gating_bytes(joint), self._solving_bytes(n_samples, n_kernels, n_problems, itemsize)
+        )
+        return n_kernels, max(computing, stack + after)
+
+    def _gating_bytes(self, n_samples):
+        """Return the peak of learning the gate from so many rows, beyond the stack."""
+        return 0
+
+    @abstractmethod
+    def _solving_bytes(self, n_samples, n_kernels, n_problems, itemsize, models=1):
+        """Return the peak of solving so many problems for each of some models, beyond the stack."""
+
+    def _predicting_bytes(self, n_rows, n_columns):
+        """Return the peak of a prediction for so many rows, by blocks, beyond rows and answer."""
+        rows = min(n_rows, max(1, BLOCK_ENTRIES // max(n_columns, 1)))
+        blocks = max(2 * len(self.support_), self._gate_matrices * n_columns)
+        together = 0
+        if not self._precomputed:
+            widest = max(len(members) for members in sweeps(self.kernels_))
+            entries = widest * rows * len(self.support_)
+            together = entries if widest > 1 and entries <= SHARED_ENTRIES else 0
+        return matrix_bytes(rows, blocks) + NUMBER * together
+
+    @property
+    def _gate_matrices(self):
+        """Cross-Grams with all reference rows that exist at a time while a block of rows is gated."""
+        return 0
 
     def _answer(self, posed, solutions):
         """Store the solutions; return the fitted model."""
@@ -188,11 +234,14 @@ class BaseMKL(BaseEstimator, ABC):
             else:
                 X = GramStack(validate_data(self, X, reset=reset, dtype=[np.float64, np.float32]))
         if reset:
+            X = X.training_part()
             X.check_training()
             self.n_features_in_ = X.shape[1]
             self.columns_ = X.origin, X.column_numbers()
             return X
         X.check_finite()
+        if X.origin == self.columns_[0]:
+            X = X.with_columns(self.columns_[1])
         if X.n_kernels != len(self.factors_):
             raise ValueError(
                 f"The stack must hold the {len(self.factors_)} kernels of the fit, got {X.n_kernels}."
@@ -242,6 +291,11 @@ class BaseMKL(BaseEstimator, ABC):
     @property
     def _kernel_list(self):
         return default_kernels() if self.kernels is None else self.kernels
+
+    @property
+    def _n_kernels(self):
+        """Number of kernels, also of those that a fit will refuse."""
+        return len(self._kernel_list) if isinstance(self._kernel_list, list | tuple) else 1
 
     def _compare(self, X):
         """Return `X` checked, and its normalised Grams with the reference rows."""
@@ -328,6 +382,9 @@ class BaseMKL(BaseEstimator, ABC):
 
     def _blocks(self, X):
         X, grams = self._compare(X)
+        if self._memory is None:
+            needed = self._predicting_bytes(*grams.shape)
+            require_memory(needed, f"Prediction for {grams.shape[0]} rows", "predict fewer rows at a time")
         for rows in row_blocks(*grams.shape):
             with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is said below
                 parts = self._contributions_block(take_rows(X, rows), grams, rows)
@@ -451,6 +508,10 @@ class ClassifierPart(ClassifierMixin):
 class RegressorPart(RegressorMixin):
     """Real targets in, real predictions out."""
 
+    def _check_parameters(self):
+        super()._check_parameters()
+        check_number("epsilon", self.epsilon, low=0.0, finite=True)
+
     def _check_y(self, y):
         if y is None:
             raise ValueError(
@@ -466,7 +527,6 @@ class RegressorPart(RegressorMixin):
         return y
 
     def _targets(self, y, sample_weight):
-        check_number("epsilon", self.epsilon, low=0.0, finite=True)
         costs = np.full(len(y), float(self.C)) if sample_weight is None else self.C * sample_weight
         if not costs.sum() > 0.0:
             raise ValueError("`sample_weight` must be positive for at least one sample.")
@@ -530,6 +590,11 @@ def _is_missing(label):
         return label is None or bool(label != label)
     except TypeError:  # pandas.NA is neither equal nor unequal to anything
         return True
+
+
+def _num_columns(X):
+    """Return the columns of a table; rows that are no table count none."""
+    return X.shape[1] if len(getattr(X, "shape", ())) == 2 else 0
 
 
 def _is_stack(X):

@@ -14,6 +14,9 @@ from localmkl.backends import load
 from localmkl.gates import KernelKMeansGate
 from localmkl.kernels.stack import GramStack, NormalizedGrams, fit_kernel
 
+GATE_MATRICES = 2
+"""Cross-Grams that exist while all kernels are averaged: the sum and the next; one for a single kernel."""
+
 
 class OneCluster:
     """Everybody in one cluster: global methods."""

@@ -40,6 +40,11 @@ class Memory:
     _kept: dict[Any, Any] = field(default_factory=dict)
     _foreseen: dict[int, tuple] = field(default_factory=dict)
 
+    @property
+    def holds_stack(self):
+        """Whether the Grams are there already."""
+        return self.stack is not None or "stack" in self._kept
+
     def recall(self, key, make):
         """Return what is kept under a key; make it the first time."""
         if key not in self._kept:
@@ -61,6 +66,10 @@ class Memory:
         """Keep what models will decide on some rows, instead of what was kept before."""
         parts = np.split(sums, len(models), axis=1)
         self._foreseen = {id(model): (model, X, part) for model, part in zip(models, parts, strict=True)}
+
+    def forget(self):
+        """Let go of the models, which hold this memory: without a ring, the Grams are freed at once."""
+        self._foreseen = {}
 
     def foreseen(self, model, X):
         """Return what a model decides on some rows, if that is known; else None."""

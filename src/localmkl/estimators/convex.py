@@ -8,9 +8,11 @@ They differ in who belongs where (one cluster, hard or soft clusters) and in p.
 from itertools import islice
 
 import numpy as np
+from joblib import effective_n_jobs
 from sklearn.utils.validation import check_is_fitted
 
 from localmkl._checks import check_evenness, check_integer, check_number, check_option
+from localmkl._resources import clustering_bytes, solving_bytes
 from localmkl.backends import load
 from localmkl.estimators._base import (
     BaseMKL,
@@ -20,7 +22,7 @@ from localmkl.estimators._base import (
     row_blocks,
 )
 from localmkl.estimators._document import document
-from localmkl.estimators._gating import OneCluster, fit_gate
+from localmkl.estimators._gating import GATE_MATRICES, OneCluster, fit_gate
 from localmkl.kernels import CrossGrams, GramStack
 from localmkl.kernels.stack import cosine_scales, take_rows
 from localmkl.solvers.convex import SOLVERS, solve_convex
@@ -66,8 +68,7 @@ class ConvexMKL(BaseMKL):
         start = None
         if len(posed.problems) > 1:
             first = posed.problems[0]
-            together = self._starts_together and at_once(first) > 1
-            if together and self.n_jobs in (None, 1) and not self.verbose:
+            if self._classes_together and at_once(first.n_samples) > 1:
                 starts = [nothing(problem) for problem in posed.problems]
                 return solve_together(posed.problems, starts, parallel=posed.parallel, **self._options)
             # All classes start from the same combined kernel.
@@ -86,6 +87,29 @@ class ConvexMKL(BaseMKL):
             )
 
         return self._over_classes(solve, posed)
+
+    def _solving_bytes(self, n_samples, n_kernels, n_problems, itemsize, models=1):
+        together = min(at_once(n_samples), models * n_problems)
+        threads, copies = 1, 0
+        if models == 1 and n_problems > 1 and (together == 1 or not self._classes_together):
+            threads = together = min(n_problems, effective_n_jobs(self.n_jobs))
+            copies = 1  # the start of all classes
+        moving = self._solver == SOLVERS[0] and not np.isinf(self._p) and together == threads
+        return solving_bytes(
+            n_samples,
+            n_kernels=n_kernels,
+            n_clusters=getattr(self, "n_clusters", 1),
+            itemsize=itemsize,
+            combined=together,
+            copies=copies,
+            factors=threads,
+            steps=threads if moving else 0,
+        )
+
+    @property
+    def _classes_together(self):
+        """Whether the classes are solved together, as long as there is room for two."""
+        return self._starts_together and self.n_jobs in (None, 1) and not self.verbose
 
     @property
     def _starts_together(self):
@@ -127,7 +151,8 @@ class ConvexMKL(BaseMKL):
         """
         check_is_fitted(self)
         X, grams = self._compare(X)
-        return self.gate_.memberships(X, grams, slice(0, grams.shape[0]))
+        blocks = row_blocks(*grams.shape)
+        return np.concatenate([self.gate_.memberships(take_rows(X, rows), grams, rows) for rows in blocks])
 
     def _contributions_block(self, X, grams, rows):
         return self._contributions_of([self], X, grams, rows)
@@ -139,6 +164,7 @@ class ConvexMKL(BaseMKL):
             [np.reshape(m.kernel_weights_, (-1, *m.kernel_weights_.shape[-2:])) for m in models]
         )
         columns = np.flatnonzero(alpha.any(axis=0))
+        memberships = self.gate_.memberships(X, grams, rows)  # first: it may need all columns at once
         # vectors[i, k, j] = c_j(x_i) alpha_ki on the support vectors
         vectors = alpha.T[columns, :, None] * self.memberships_[columns, None, :]
         n_problems, n_clusters = vectors.shape[1:]
@@ -149,7 +175,7 @@ class ConvexMKL(BaseMKL):
                 parts.shape[:3]
             )
         parts *= weights
-        parts *= self.gate_.memberships(X, grams, rows)[:, None, :, None]
+        parts *= memberships[:, None, :, None]
         return parts
 
     def _foresee(self, models, X, memory):
@@ -227,6 +253,17 @@ class LocalMKL(ConvexMKL):
             check_option("gate", self.gate, GATES)
             if not self._hard and self.n_clusters > 1:
                 check_evenness(self.evenness, self.n_clusters)
+
+    @property
+    def _gate_matrices(self):
+        if not isinstance(self.gate, str):
+            return 0
+        return GATE_MATRICES - (self.gate_kernel is not None)
+
+    def _gating_bytes(self, n_samples):
+        if not isinstance(self.gate, str):
+            return 0
+        return clustering_bytes(n_samples, self.n_clusters, self.n_init)
 
     def _fit_gate(self, X, stack, sample_weight, unlabeled, memory):
         if unlabeled is not None:

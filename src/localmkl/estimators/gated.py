@@ -6,14 +6,17 @@ f(x) = sum_m eta_m(x) sum_i alpha_i eta_m(x_i) k_m(x, x_i) + b,   eta = gate(sum
 import warnings
 
 import numpy as np
+from joblib import effective_n_jobs
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from localmkl._checks import check_integer, check_option
-from localmkl.estimators._base import BaseMKL, ClassifierPart, RegressorPart
+from localmkl._resources import solving_bytes
+from localmkl.estimators._base import BaseMKL, ClassifierPart, RegressorPart, row_blocks
 from localmkl.estimators._document import document
-from localmkl.estimators._gating import GateKernel
+from localmkl.estimators._gating import GATE_MATRICES, GateKernel
+from localmkl.kernels.stack import take_rows
 from localmkl.solvers.gated import GATES, apply_gate, solve_gated
 from localmkl.solvers.objective import Problem
 
@@ -46,6 +49,16 @@ class GatedMKL(BaseMKL):
         self._check_common()
         check_option("gate", self.gate, tuple(GATES))
         check_integer("n_init", self.n_init, low=1)
+
+    @property
+    def _gate_matrices(self):
+        return GATE_MATRICES - (self.gate_kernel is not None)
+
+    def _solving_bytes(self, n_samples, n_kernels, n_problems, itemsize, models=1):
+        threads = min(n_problems, effective_n_jobs(self.n_jobs))
+        return solving_bytes(
+            n_samples, n_kernels=n_kernels, combined=threads, factors=threads, copies=1, steps=0
+        )
 
     def _fit_gate(self, X, stack, sample_weight, unlabeled, memory):
         self.gate_kernel_ = GateKernel(self.gate_kernel, stack.n_kernels, self._precomputed)
@@ -114,7 +127,8 @@ class GatedMKL(BaseMKL):
         """
         check_is_fitted(self)
         X, grams = self._compare(X)
-        eta = self._gating_block(X, grams, slice(0, grams.shape[0]))
+        blocks = row_blocks(*grams.shape)
+        eta = np.concatenate([self._gating_block(take_rows(X, rows), grams, rows) for rows in blocks])
         return eta[:, 0] if eta.shape[1] == 1 else eta
 
     def memberships(self, X):

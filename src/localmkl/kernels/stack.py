@@ -15,6 +15,7 @@ import numpy as np
 from sklearn.base import clone
 
 from localmkl import _checks
+from localmkl._resources import computing_bytes, matrix_bytes, require_memory
 from localmkl.backends import load
 from localmkl.kernels.vectors import CallableKernel, Kernel
 
@@ -110,7 +111,7 @@ class GramStack:
 
     def __getitem__(self, key):
         """Return the stack of some rows, or rows and columns; nothing is copied."""
-        key = key if isinstance(key, tuple) else (key,)
+        key = tuple(part for part in key if part is not ...) if isinstance(key, tuple) else (key,)
         if len(key) > 2:
             raise IndexError(f"A `GramStack` has rows and columns, got {len(key)} indices.")
         rows, columns = (*key, slice(None))[:2]
@@ -137,9 +138,28 @@ class GramStack:
         """Return which columns of the whole stack this slice has."""
         return np.arange(self.grams.shape[2]) if self.columns is None else self.columns
 
+    def with_columns(self, numbers):
+        """Return the slice with these columns of the whole stack only; itself, if it has not all of them.
+
+        Tools that slice rows alone leave all columns there.
+        """
+        own = self.column_numbers()
+        order = np.argsort(own, kind="stable")
+        places = np.searchsorted(own, numbers, sorter=order)
+        if len(own) <= len(numbers) or not np.array_equal(own[order[places % len(own)]], numbers):
+            return self
+        return self[:, order[places]]
+
+    def training_part(self):
+        """Return the slice with its rows as columns; itself, if it has not all of them."""
+        return self if self.rows is None else self.with_columns(self.rows)
+
     def to_array(self):
         """Return the stack as a new array of shape (n_kernels, n_rows, n_columns)."""
-        _checks.check_memory(self.n_kernels, *self.shape)
+        require_memory(
+            self.n_kernels * matrix_bytes(*self.shape),
+            f"A copy of {self.n_kernels} Grams of {self.shape[0]} x {self.shape[1]}",
+        )
         array = np.empty((self.n_kernels, *self.shape))
         for m in range(self.n_kernels):
             array[m] = self.block(m)
@@ -313,7 +333,10 @@ def compute_stack(kernels, X, *, out=None, known=()):
     """
     n_samples = _count(X)
     if out is None:
-        _checks.check_memory(len(kernels), n_samples, n_samples)
+        require_memory(
+            computing_bytes(len(kernels), n_samples),
+            f"Computing {len(kernels)} Grams of {n_samples} x {n_samples}",
+        )
     grams = np.empty((len(kernels), n_samples, n_samples)) if out is None else out
     for sweep in sweeps(kernels):
         members = [m for m in sweep if m not in known]

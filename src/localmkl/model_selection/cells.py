@@ -3,6 +3,7 @@
 What runs here may run in another process: it takes arrays and small things, and returns plain numbers.
 """
 
+import sys
 import time
 from contextlib import suppress
 from copy import copy
@@ -11,11 +12,14 @@ from traceback import format_exc
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone
+from sklearn.base import clone, is_classifier
 from sklearn.model_selection._validation import _score
 from sklearn.utils.metaestimators import _safe_split
 from sklearn.utils.validation import _check_method_params
 
+from localmkl._resources import NUMBER
+from localmkl.estimators._base import BLOCK_ENTRIES, COSINE
+from localmkl.estimators._gating import GATE_MATRICES
 from localmkl.estimators._memory import Memory
 from localmkl.kernels import GramStack
 from localmkl.model_selection.plan import lane_of
@@ -61,9 +65,26 @@ class Job:
             model.random_state = self.seed
         return model
 
+    def check_candidates(self):
+        """Raise if parameters of a candidate are wrong, or do not go together, whatever the data are."""
+        refused = {}
+        for number in range(len(self.candidates)):
+            try:
+                self.model(number)._check_parameters()
+            except (TypeError, ValueError) as error:
+                refused[number] = error
+        if refused:
+            first = next(iter(refused))
+            values = ", ".join(f"{name}={value!r}" for name, value in self.candidates[first].items())
+            raise ValueError(
+                f"All candidates must be allowed, got {len(refused)} of {len(self.candidates)} that are not, "
+                f"the first of them {values}: {str(refused[first]).rstrip('.')}; where values do not go "
+                "together, give a list of grids instead of one."
+            ) from refused[first]
+
     def failure(self):
-        """Return the traceback of the error at hand, or raise it if the user wants to see it."""
-        if self.error_score == "raise":
+        """Return the traceback of the error at hand; raise it if the user wants to see it, or must."""
+        if self.error_score == "raise" or isinstance(sys.exception(), MemoryError):
             raise
         return format_exc()
 
@@ -71,12 +92,30 @@ class Job:
         """Return the parameters of ``fit`` for some rows; None stands for all rows."""
         return _check_method_params(self.X, self.fit_params, rows)
 
-    def kernel_states(self, grams, model, train):
-        """Return what identifies a model's kernels once they are fitted; nothing if they cannot be."""
+    def stack_key(self, grams, model, train):
+        """Return what identifies a model's stack: its fitted kernels (none if they cannot be), cosine."""
         try:
-            return grams.states(model, train, self.fit_params_of(train).get("sample_weight"))[1]
+            states = grams.states(model, train, self.fit_params_of(train).get("sample_weight"))[1]
         except (TypeError, ValueError):  # the fit will say why
-            return ()
+            states = ()
+        return states, model.normalize == COSINE
+
+    def bytes_of_fits(self, models, chains, folds):
+        """Return what fits on folds (and predictions), and one on all rows, take beside the stacks."""
+        widest = max(len(column) for chain in chains for column in chain.columns)
+        most = max(len(fold.test) * len(fold.train) for fold in folds)
+        on_folds = [NUMBER * GATE_MATRICES * min(most, BLOCK_ENTRIES)]
+        on_folds += [self._bytes_of_fit(model, len(fold.train), widest) for model in models for fold in folds]
+        return max(on_folds), max(self._bytes_of_fit(model, len(self.X), 1) for model in models)
+
+    def _bytes_of_fit(self, model, n_samples, side_by_side):
+        given = isinstance(self.X, GramStack)
+        n_kernels = self.X.n_kernels if given else model._n_kernels
+        itemsize = self.X.dtype.itemsize if given and model.normalize != COSINE else NUMBER
+        classes = len(np.unique(model._check_y(self.y))) if is_classifier(model) else 1
+        n_problems = 1 if classes < 3 else classes
+        solving = model._solving_bytes(n_samples, n_kernels, n_problems, itemsize, side_by_side)
+        return max(model._gating_bytes(n_samples), solving)
 
     def memory(self, grams, model, train, parallel):
         """Return what fits of a model on some training rows share.
@@ -167,6 +206,7 @@ def columns_of(job, memory, fold, chain):
             (number, {**_result(job, outcome, parts), "fit_time": seconds})
             for number, outcome in fitted.items()
         ]
+    memory.forget()
 
 
 def _fit_column(job, column, memory, tracks, X, y, fit_params):

@@ -2,24 +2,40 @@
 
 A kernel is fitted on the training rows of every fold. Where it learns the same on all of them (mostly
 nothing), its Gram over all rows serves every fold; where it does not, it is computed for each fold anew.
+Stacks are kept in memory; one fold's at a time, if all are too much; in files if these are, and this is said.
 """
 
 import tempfile
+import warnings
 from itertools import count
 from pathlib import Path
 
 import joblib
 import numpy as np
 
-from localmkl._checks import available_memory
+from localmkl._resources import available_memory, disk_room, matrix_bytes, require_memory
 from localmkl.estimators._base import COSINE
 from localmkl.estimators._memory import Memory
 from localmkl.kernels import GramStack, compute_stack, fit_kernels
 from localmkl.kernels.stack import cosine_scales, take_rows
 from localmkl.kernels.vectors import CallableKernel
 
-LARGE_SHARE = 0.5
-"""Share of the available memory from which on a stack is kept in a file."""
+WORKER = 2**27
+"""Bytes of a worker process before it does anything."""
+
+
+class GramsOnDiskWarning(UserWarning):
+    """The Gram stacks of a search go to files, because they do not fit into memory.
+
+    Examples
+    --------
+    To stop rather than read the disk:
+
+    >>> import warnings
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("error", GramsOnDiskWarning)
+    ...     # search.fit(X, y)
+    """
 
 
 class SharedGrams:
@@ -53,6 +69,70 @@ class SharedGrams:
         kernels = fit_kernels(model._kernel_list, rows, sample_weight)
         return kernels, tuple(_state(kernel) for kernel in kernels)
 
+    def settle(self, stacks, beside, at_last, workers):
+        """Decide where stacks are kept, before any is computed; return whether folds come one by one.
+
+        Parameters
+        ----------
+        stacks : list of list of (states, cosine)
+            For every fold, what identifies each of its stacks.
+        beside, at_last : int
+            Bytes of memory that a fit on a fold, and one on all rows, take beside the stacks.
+        workers : int
+            Processes on this machine that fit at the same time, beside this one.
+        """
+        shared = self.in_files
+        gram = matrix_bytes(len(self.X))
+        sizes = {key: gram * self._n_grams(*key) for keys in stacks for key in keys}
+        first = stacks[0][0]
+        every, one_by_one = sum(sizes.values()), max(sum(sizes[k] for k in {first, *keys}) for keys in stacks)
+        last = sizes[first] + (max(sizes.values()) if len(sizes) > 1 else 0)
+        if shared:
+            beside = workers * (beside + WORKER) + self._copied_for_workers()
+        computing = 2 * gram if every else 0
+        beside, at_last = max(beside, computing), max(at_last, computing)
+        require_memory(max(beside, at_last), f"The search on {len(self.X)} rows, beside its Gram stacks,")
+        available = available_memory()
+        if not shared:
+            for needed, in_turn in ((every, False), (one_by_one, True)):
+                if available is None or max(needed + beside, last + at_last) <= available:
+                    return in_turn
+            self.in_files = True
+        self._check_disk(every if shared else one_by_one, max(beside, at_last), available)
+        return not shared
+
+    def _check_disk(self, needed, beside, available):
+        """Raise unless stacks of this size fit into the folder; say so if they do not fit into memory."""
+        folder = tempfile.gettempdir()
+        free, takes_memory = disk_room(folder)
+        too_much = available is not None and needed + beside > available
+        where = f"in {folder!r}, which counts as memory" if takes_memory else f"in {folder!r}"
+        if needed > free or (too_much and takes_memory):
+            raise MemoryError(
+                f"The Gram stacks of the search need {needed:,} bytes and its fits {beside:,} bytes; "
+                f"{available:,} bytes of memory are available, and {free:,} bytes {where}; use fewer rows or "
+                "kernels, or another folder for temporary files (the environment variable TMPDIR)."
+            )
+        if too_much:
+            warnings.warn(
+                f"{needed:,} bytes of Gram stacks go to files {where}, where {free:,} bytes are free: with "
+                f"{beside:,} bytes for fits they do not fit into the {available:,} bytes of memory that are "
+                "available; every fit then reads the disk.",
+                GramsOnDiskWarning,
+                stacklevel=5,
+            )
+
+    def _n_grams(self, states, cosine):
+        """Return how many Grams a stack has that is not there yet."""
+        if isinstance(self.X, GramStack):
+            return self.X.n_kernels if cosine else 0
+        return len(states)
+
+    def _copied_for_workers(self):
+        """Return the bytes of a given stack in memory: workers read a copy, in memory that they share."""
+        in_memory = isinstance(self.X, GramStack) and not isinstance(_owner(self.X.grams), np.memmap)
+        return self.X.grams.nbytes if in_memory else 0
+
     def memory(self, model, train, sample_weight, parallel):
         """Return the `Memory` of a model's fits on some training rows; None stands for all rows."""
         kernels, states = self.states(model, train, sample_weight)
@@ -63,11 +143,6 @@ class SharedGrams:
         if train is not None:
             scales = scales[:, train]
         return Memory(stack, train, kernels, scales if cosine else None, parallel=parallel)
-
-    def fit_into_memory(self, n_grams):
-        """Whether this many Grams of all rows take a moderate share of the available memory."""
-        available = available_memory()
-        return available is None or 8 * n_grams * len(self.X) ** 2 <= LARGE_SHARE * available
 
     def forget(self):
         """Drop the stacks but the first one, whose Grams may serve other folds."""
@@ -110,10 +185,17 @@ class SharedGrams:
 
     def _allocate(self, n_kernels):
         shape = n_kernels, len(self.X), len(self.X)
-        if not self.in_files and self.fit_into_memory(n_kernels):
+        if not self.in_files:
             return np.empty(shape)
         path = Path(self._folder.name) / f"{next(self._numbers)}.npy"
         return np.asarray(np.lib.format.open_memmap(path, mode="w+", dtype=np.float64, shape=shape))
+
+
+def _owner(array):
+    """Return the array that the numbers of a view belong to."""
+    while isinstance(array.base, np.ndarray) and not isinstance(array, np.memmap):
+        array = array.base
+    return array
 
 
 def _divide(gram):

@@ -3,10 +3,14 @@
 import warnings
 
 from joblib import Parallel, delayed, effective_n_jobs
+from joblib.parallel import get_active_backend
 
 from localmkl.model_selection.cells import columns_of, detached, run_chain
 from localmkl.model_selection.plan import plan
 from localmkl.model_selection.progress import progress_bar
+
+LOCAL_BACKENDS = ("LokyBackend", "MultiprocessingBackend", "ThreadingBackend", "SequentialBackend")
+"""Classes of joblib whose workers are on this machine."""
 
 MAX_LOSSES = 3
 """How often in a row workers may die without any of them having finished a chain."""
@@ -36,7 +40,11 @@ class Run:
         models = [
             job.model(chain.candidates[0]) for chain in {chain.group: chain for chain in chains}.values()
         ]
-        self.fold_by_fold = self.serial and not self._stacks_fit(models)
+        self.fold_by_fold = grams.settle(
+            [[job.stack_key(grams, model, fold.train) for model in models] for fold in folds],
+            *job.bytes_of_fits(models, chains, folds),
+            _workers_here(n_jobs),
+        )
         pairs = [(k, fold) for k in range(len(chains)) for fold in folds]
         pairs.sort(key=lambda pair: pair[1].number if self.fold_by_fold else pair[0])
         self.pending = {(k, fold.number): (chains[k], fold) for k, fold in pairs}
@@ -44,13 +52,6 @@ class Run:
             if (done := checkpoint.finished.get(key)) is not None:
                 _, fold = self.pending.pop(key)
                 self.cells |= {(number, fold.number): cell for number, cell in done}
-
-    def _stacks_fit(self, models):
-        """Whether the stacks of all folds can be kept at the same time."""
-        states = {
-            self.job.kernel_states(self.grams, model, fold.train) for model in models for fold in self.folds
-        }
-        return self.grams.fit_into_memory(sum(len(state) for state in states) if len(states) > 1 else 0)
 
     def until_interrupted(self, *, shown):
         """Run what is left; return whether Ctrl-C ended it."""
@@ -119,12 +120,16 @@ class Run:
         key = fold.number, chain.group
         if key not in self.memories:
             if self.fold_by_fold and all(fold.number != number for number, _ in self.memories):
-                self.memories.clear()
-                self.grams.forget()
+                self.forget_stacks()
             model = self.job.model(chain.candidates[0])
             memory = self.job.memory(self.grams, model, fold.train, self.serial)
             self.memories[key] = memory if self.serial else self.job.prepared(memory, chain, fold)
         return self.memories[key]
+
+    def forget_stacks(self):
+        """Free the memory of the stacks, but for one that others may start from."""
+        self.memories.clear()
+        self.grams.forget()
 
     def _note(self, fold, cells):
         self.cells |= {(number, fold.number): cell for number, cell in cells}
@@ -134,3 +139,9 @@ class Run:
         del self.pending[key]
         if self.checkpoint is not None:
             self.checkpoint.add(key, done)
+
+
+def _workers_here(n_jobs):
+    """Return the number of worker processes that this machine will have; those of a cluster are elsewhere."""
+    is_local = type(get_active_backend()[0]).__name__ in LOCAL_BACKENDS
+    return effective_n_jobs(n_jobs) if is_local else 0

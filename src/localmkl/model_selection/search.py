@@ -168,6 +168,9 @@ class MKLSearchCV(BaseSearchCV):
         splits = cv.split(X, y, **routed.splitter.split)
         folds = [Fold.of(number, pair) for number, pair in enumerate(splits)]
         scorer, refit_metric = self._get_scorers()
+        several = getattr(scorer, "_scorers", None)
+        for name, one in several.items() if several else [(self.scoring, scorer)]:
+            check_scorer(name, one, self.estimator)
         job = Job(
             estimator=clone(self.estimator),
             candidates=self._candidates(),
@@ -180,6 +183,7 @@ class MKLSearchCV(BaseSearchCV):
             fit_params=routed.estimator.fit,
             score_params=routed.scorer.score,
         )
+        job.check_candidates()
         checkpoint = self._checkpoint(job, folds)
         if checkpoint is not None:
             job = replace(job, seed=checkpoint.settings["seed"])
@@ -188,6 +192,7 @@ class MKLSearchCV(BaseSearchCV):
             run = Run(job, folds, grams, self.n_jobs, checkpoint)
             self.interrupted_ = run.until_interrupted(shown=self.verbose > 0)
             self._store(job, run.complete(), len(folds), refit_metric)
+            run.forget_stacks()
             if self.refit:
                 self._refit(job, grams)
         return self
@@ -239,11 +244,22 @@ class MKLSearchCV(BaseSearchCV):
             self._check_refit_for_multimetric(scores)
             refit_metric = self.refit
         self.scorer_ = getattr(job.scorer, "_scorers", job.scorer)
+        self._check_scores(scores if self.multimetric_ else ["score"], len(candidates))
         if self.refit or not self.multimetric_:
             self.best_index_ = self._select_best_index(self.refit, refit_metric, self.cv_results_)
             self.best_params_ = candidates[self.best_index_]
             if not callable(self.refit):
                 self.best_score_ = self.cv_results_[f"mean_test_{refit_metric}"][self.best_index_]
+
+    def _check_scores(self, names, n_candidates):
+        for name in names:
+            if np.isnan(self.cv_results_[f"mean_test_{name}"]).all():
+                score = name if self.multimetric_ else self.scoring
+                raise ValueError(
+                    f"The score {score!r} is not a number for any of the {n_candidates} candidates; choose "
+                    "one for this task and these targets "
+                    "(`error_score='raise'` shows what went wrong)."
+                )
 
     def _refit(self, job, grams):
         best = clone(self.estimator).set_params(**clone(self.best_params_, safe=False))
@@ -254,3 +270,23 @@ class MKLSearchCV(BaseSearchCV):
         self.refit_time_ = time.perf_counter() - start
         if hasattr(best, "feature_names_in_"):
             self.feature_names_in_ = best.feature_names_in_
+
+
+def check_scorer(name, scorer, estimator):
+    """Raise if a scorer needs what an estimator cannot give.
+
+    Parameters
+    ----------
+    name : str or None
+    scorer : callable
+        One of scikit-learn's says what it needs; others are believed.
+    estimator : estimator of localmkl
+    """
+    needed = getattr(scorer, "_response_method", None)
+    needed = (needed,) if isinstance(needed, str) else needed
+    if needed and not any(hasattr(estimator, method) for method in needed):
+        raise ValueError(
+            f"The score {name!r} needs {needed[0]}, which {type(estimator).__name__} does not have; choose "
+            "one of predictions, such as "
+            f"{'accuracy, balanced_accuracy, f1 or roc_auc' if is_classifier(estimator) else 'r2'}."
+        )

@@ -29,9 +29,9 @@ TOGETHER_BYTES = 2**28
 """Most memory for combined kernels that exist at the same time."""
 
 
-def at_once(problem):
-    """Return how many problems like this one may hold their combined kernels at the same time."""
-    return max(1, TOGETHER_BYTES // (8 * problem.n_samples**2))
+def at_once(n_samples):
+    """Return how many problems of this size may hold their combined kernels at the same time."""
+    return max(1, TOGETHER_BYTES // (8 * n_samples**2))
 
 
 def moved(solution, old, new):
@@ -78,7 +78,7 @@ def solve_together(problems, starts, *, solver="newton", tol=1e-3, max_iter=500,
     list of Solution
     """
     solutions = []
-    step = at_once(problems[0])
+    step = at_once(problems[0].n_samples)
     with one_blas_thread():
         for first in range(0, len(problems), step):
             chosen = slice(first, first + step)
@@ -98,6 +98,9 @@ def _take_rounds(attempts, n_rounds, tol, parallel):
             for attempt in active:
                 attempt.step()
         _read_together(active, tol, parallel)
+        for attempt in active:
+            if attempt.solution.gap <= tol:
+                attempt.forget()
         active = [attempt for attempt in active if attempt.solution.gap > tol and not attempt.risen]
         if not active:
             break
@@ -109,6 +112,8 @@ def _read_together(attempts, tol, parallel):
 
     shared = attempts[0].problem
     scaled = np.stack([attempt.weights for attempt in attempts]) * shared.factors
+    for attempt in attempts:
+        attempt.kernel = None  # the next ones take its place
     kernels = combine_together(shared.grams, shared.rows, scaled, shared.memberships, parallel=parallel)
     for attempt, kernel in zip(attempts, kernels, strict=True):
         attempt.kernel = kernel
@@ -155,6 +160,11 @@ class _Attempt:
             self.svm.forget_factor()
         else:
             self.weights = closed_form_weights(self.weights, self.look.norms, self.problem.p)
+
+    def forget(self):
+        """Free the memory of the combined kernel and its factor."""
+        self.kernel = None
+        self.svm.forget_factor()
 
     def finish(self, tol, max_iter):
         """Return the certified solution; if there is none yet, go on alone."""

@@ -11,6 +11,7 @@ import math
 
 import numpy as np
 
+from localmkl._resources import require_factor
 from localmkl.backends import load
 from localmkl.solvers.factor import factorise
 from localmkl.solvers.interior import solve_interior
@@ -29,7 +30,7 @@ PATIENCE = 2
 """Rounds that may pass without the gap losing a tenth: then small steps crawl."""
 MORE_PATIENCE = 20
 """The same, after an interior-point method has been tried and was not enough; less at each further time."""
-LARGEST_INTERIOR = 5000
+LARGEST_INTERIOR = 2000
 """Samples up to which an interior-point method may help: each of its steps factorises a whole matrix."""
 MOST_FAILURES = 2
 """Times that it may be of no use before it is left alone: such kernels are beyond double precision."""
@@ -193,6 +194,8 @@ class InnerSVM:
         """Return the free variables and the factor of K on them; the last one is kept for the next call."""
         free = self.free
         if self._factor is None or not np.array_equal(self._factor[0], free):
+            self._factor = None
+            require_factor(len(free))
             self._factor = free, factorise(lambda: load(self.backend).submatrix(K, free))
         return self._factor
 

@@ -1,0 +1,90 @@
+"""Threads and forks: the same numbers, and nobody ends the process."""
+
+import multiprocessing
+import os
+import subprocess
+import sys
+import threading
+
+import numpy as np
+import pytest
+from threadpoolctl import threadpool_info
+
+from localmkl import CLMKLClassifier
+from localmkl.backends import compiled, one_blas_thread, threads
+from localmkl.datasets import make_localized
+
+X, Y = make_localized(n_samples=600, random_state=0)[:2]  # four Grams: enough for threads to be used
+
+
+def dual_coef(_=None):
+    return CLMKLClassifier(n_clusters=2, n_init=1, tol=1e-2, random_state=0).fit(X, Y).dual_coef_
+
+
+def test_a_loop_has_one_user_at_a_time_and_a_forked_child_has_no_threads(monkeypatch):
+    calls = []
+    loop = threads.Threaded(
+        lambda: calls.append(("parallel", threads._state.turn.locked())), lambda: calls.append("serial")
+    )
+    loop()
+    monkeypatch.setattr(threads, "_state", threads._State(forked=True))
+    loop()
+    assert calls == [("parallel", True), "serial"]
+    assert isinstance(compiled._combine_parallel, threads.Threaded)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+@pytest.mark.filterwarnings("ignore:.*multi-threaded:DeprecationWarning")
+def test_a_child_forked_after_a_threaded_fit_gets_the_same_solution():
+    here = dual_coef()
+    with multiprocessing.get_context("fork").Pool(1) as pool:
+        there = pool.apply_async(dual_coef).get(timeout=60)
+    np.testing.assert_array_equal(there, here)
+
+
+FITS_AT_ONCE = """
+import numba, threading
+import numpy as np
+from localmkl import MKLClassifier
+from localmkl.datasets import make_localized
+X, y = make_localized(n_samples=600, random_state=0)[:2]
+found = [MKLClassifier(p=2).fit(X, y).dual_coef_]
+work = [threading.Thread(target=lambda: found.append(MKLClassifier(p=2).fit(X, y).dual_coef_)) for _ in "ab"]
+[thread.start() for thread in work], [thread.join() for thread in work]
+print(numba.threading_layer(), len(found), np.ptp(found, axis=0).max() < 1e-10)  # rounding of BLAS
+"""
+
+
+def test_two_threads_may_fit_at_once_under_numbas_own_pool():
+    # The pool is chosen once for a process, hence a new one.
+    environment = {**os.environ, "NUMBA_THREADING_LAYER": "workqueue"}
+    answer = subprocess.run(
+        [sys.executable, "-c", FITS_AT_ONCE], env=environment, capture_output=True, text=True, check=False
+    )
+    assert answer.stdout.split() == ["workqueue", "3", "True"], answer.stderr
+
+
+def test_fits_at_once_leave_the_number_of_blas_threads_as_it_was():
+    def blas_threads():
+        return [pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"]
+
+    def stay(entered, leave):
+        with one_blas_thread():
+            entered.set()
+            leave.wait(10)
+
+    before = blas_threads()
+    first, leave_first, second, leave_second = (threading.Event() for _ in range(4))
+    work = [
+        threading.Thread(target=stay, args=events)
+        for events in ((first, leave_first), (second, leave_second))
+    ]
+    for thread, entered in zip(work, (first, second), strict=True):
+        thread.start()
+        entered.wait(10)
+    leave_first.set()  # the first to come is the first to go
+    work[0].join()
+    assert set(blas_threads()) == {1}
+    leave_second.set()
+    work[1].join()
+    assert blas_threads() == before
