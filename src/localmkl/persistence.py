@@ -1,14 +1,11 @@
-"""Saving and loading models without running code from the file (skops).
+"""Saving and loading models without running code from the file (skops)."""
 
-A file is written whole or not at all: to a temporary name beside it, then renamed.
-"""
-
-import os
-import uuid
 from importlib import import_module
 from pathlib import Path
 
 from sklearn.base import BaseEstimator
+
+from localmkl._files import write_whole
 
 PACKAGE = "localmkl"
 
@@ -21,7 +18,7 @@ def save(model, path):
     model : estimator of localmkl, or a pipeline or search that holds one
         It may hold kernels and gates of localmkl and scikit-learn, no plain functions and no other classes.
     path : str or path-like
-        Where to; a file that is there is replaced at the end.
+        Where to; a file that is there is replaced at the end. Of a link, the file that it leads to is.
 
     Examples
     --------
@@ -52,21 +49,7 @@ def save(model, path):
             f"The model cannot be saved: it holds {', '.join(foreign)}; use kernels and gates of "
             "localmkl or scikit-learn instead of plain functions and own classes."
         )
-    write_whole(Path(path), content)
-
-
-def write_whole(path, content):
-    """Write to a temporary name beside `path`, then rename: the old file stays until the end."""
-    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
-    try:
-        with open(temporary, "xb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
+    write_whole(path, content)
 
 
 def load(path):

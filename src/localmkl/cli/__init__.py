@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 import localmkl
-from localmkl.cli.voice import EXPECTED, INTERRUPTED, Misuse, Voice, sentence
+from localmkl.cli.voice import EXPECTED, INTERRUPTED, Misuse, Voice, sentence, stop_on_signals
 from localmkl.cli.words import METHODS
 
 app = typer.Typer(
@@ -54,6 +54,7 @@ Seed = Annotated[int, _option(help="Seed of everything random.", min=0)]
 Folds = Annotated[int, _option(help="Folds of the cross-validation.", min=2)]
 Scoring = Annotated[str | None, _option(help="A metric of scikit-learn; default: roc_auc, accuracy or r2.")]
 Jobs = Annotated[int | None, _option(help="Worker processes.", min=1)]
+Force = Annotated[bool, _option("--force", help="Replace a file that is something else.")]
 Json = Annotated[bool, _option("--json", help="Results as one JSON object.")]
 Quiet = Annotated[bool, _option("--quiet", "-q", help="No notes, no progress.")]
 Debug = Annotated[bool, _option("--debug", help="Errors with their traceback.")]
@@ -112,6 +113,7 @@ def fit(
     variable: Variable = None,
     rows: Rows = None,
     seed: Seed = 0,
+    force: Force = False,
     as_json: Json = False,
     quiet: Quiet = False,
     debug: Debug = False,
@@ -132,7 +134,7 @@ def fit(
         )  # fmt: skip
         if tune and unlabeled is not None:
             raise Misuse("--unlabeled does not go with --tune: fit again with the parameters found.")
-        train(replace(order, unlabeled=unlabeled), voice, search={} if tune else None)
+        train(replace(order, unlabeled=unlabeled, force=force), voice, search={} if tune else None)
 
 
 @app.command()
@@ -161,6 +163,7 @@ def tune(
     variable: Variable = None,
     rows: Rows = None,
     seed: Seed = 0,
+    force: Force = False,
     as_json: Json = False,
     quiet: Quiet = False,
     debug: Debug = False,
@@ -178,6 +181,7 @@ def tune(
             data, out, (target, labels, names, variable), kernels, method, regression, values, gate,
             normalize, balanced, tol, rows, seed,
         )  # fmt: skip
+        order = replace(order, force=force)
         train(order, voice, search={"folds": folds, "scoring": scoring, "jobs": jobs, "table": table})
 
 
@@ -191,6 +195,7 @@ def predict(
     names: Names = None,
     variable: Variable = None,
     rows: Rows = None,
+    force: Force = False,
     as_json: Json = False,
     quiet: Quiet = False,
     debug: Debug = False,
@@ -201,11 +206,11 @@ def predict(
     """
     voice = Voice(as_json, quiet, debug)
     with voice.plainly():
-        from localmkl.cli import use
-        from localmkl.persistence import write_whole
+        from localmkl._files import write_whole
+        from localmkl.cli import places, use
 
         if out is not None:
-            use.check_place(out)
+            places.check_outputs([("--out", out, places.PREDICTIONS)], (model, data, labels), force=force)
         subject = use.open_model(model)
         where = {"target": target, "labels": labels, "names": names, "variable": variable, "rows": rows}
         content = use.read_for(subject, data, **where)
@@ -241,6 +246,7 @@ def report(
     variable: Variable = None,
     rows: Rows = None,
     seed: Seed = 0,
+    force: Force = False,
     as_json: Json = False,
     quiet: Quiet = False,
     debug: Debug = False,
@@ -248,9 +254,9 @@ def report(
     """Write what a model says, and how good it is, as one HTML file."""
     voice = Voice(as_json, quiet, debug)
     with voice.plainly():
-        from localmkl.cli import use
+        from localmkl.cli import places, use
 
-        use.check_place(out)
+        places.check_outputs([("--out", out, places.REPORT)], (model, data, labels), force=force)
         subject = use.open_model(model)
         where = {"target": target, "labels": labels, "names": names, "variable": variable, "rows": rows}
         content = None if data is None else use.read_for(subject, data, **where)
@@ -307,12 +313,15 @@ def bench(
 def demo(
     samples: Annotated[int, _option(min=30, help="Training samples.")] = 300,
     seed: Seed = 0,
+    force: Force = False,
     debug: Debug = False,
 ):
     """Compare the five methods on generated data with three groups, each with its own view."""
     with Voice(debug=debug).plainly():
-        from localmkl.demo import run_demo
+        from localmkl.cli import places
+        from localmkl.demo import REPORT, run_demo
 
+        places.check_outputs([("The report", REPORT, places.REPORT)], force=force)
         run_demo(samples, seed)
 
 
@@ -343,6 +352,7 @@ def reproduce(
     summary: Annotated[
         bool, _option("--summary", help="Run nothing, summarise the rows that are there.")
     ] = False,
+    force: Force = False,
     as_json: Json = False,
     quiet: Quiet = False,
     debug: Debug = False,
@@ -368,6 +378,7 @@ def reproduce(
             "n_jobs": jobs,
             "quick": quick,
             "run": not summary,
+            "force": force,
             "console": Console(stderr=True, quiet=quiet),
         }
         for each in EXPERIMENTS if name == "all" else [name]:
@@ -397,4 +408,5 @@ def _listing(entries):
 
 def main():
     """Run the command line."""
+    stop_on_signals()
     app()

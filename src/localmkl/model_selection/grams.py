@@ -4,14 +4,11 @@ A kernel is fitted on the training rows of every fold. Where it learns the same 
 nothing), its Gram over all rows serves every fold; where it does not, it is computed for each fold anew.
 """
 
-import tempfile
-from itertools import count
-from pathlib import Path
-
 import joblib
 import numpy as np
 
 from localmkl._checks import available_memory
+from localmkl._files import scratch_array
 from localmkl.estimators._base import COSINE
 from localmkl.estimators._memory import Memory
 from localmkl.kernels import GramStack, compute_stack, fit_kernels
@@ -23,7 +20,7 @@ LARGE_SHARE = 0.5
 
 
 class SharedGrams:
-    """Hand out the memory of each fold; as a context manager, remove temporary files at the end.
+    """Hand out the memory of each fold; as a context manager, let go of the stacks at the end.
 
     Parameters
     ----------
@@ -35,15 +32,12 @@ class SharedGrams:
     def __init__(self, X, *, in_files):
         self.X, self.in_files = X, in_files
         self._stacks: dict = {}
-        self._folder = tempfile.TemporaryDirectory(prefix="localmkl-", ignore_cleanup_errors=True)
-        self._numbers = count()
 
     def __enter__(self):
         return self
 
     def __exit__(self, *_):
         self._stacks.clear()
-        self._folder.cleanup()
 
     def states(self, model, train, sample_weight):
         """Return the model's kernels, fitted on some training rows, and what identifies each of them."""
@@ -112,8 +106,7 @@ class SharedGrams:
         shape = n_kernels, len(self.X), len(self.X)
         if not self.in_files and self.fit_into_memory(n_kernels):
             return np.empty(shape)
-        path = Path(self._folder.name) / f"{next(self._numbers)}.npy"
-        return np.asarray(np.lib.format.open_memmap(path, mode="w+", dtype=np.float64, shape=shape))
+        return scratch_array(shape)
 
 
 def _divide(gram):

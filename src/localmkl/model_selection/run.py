@@ -2,8 +2,9 @@
 
 import warnings
 
-from joblib import Parallel, delayed, effective_n_jobs
+from joblib import delayed, effective_n_jobs
 
+from localmkl._workers import parallel
 from localmkl.model_selection.cells import columns_of, detached, run_chain
 from localmkl.model_selection.plan import plan
 from localmkl.model_selection.progress import progress_bar
@@ -58,9 +59,9 @@ class Run:
         with progress_bar(total, len(self.cells), shown=shown) as self.advance:
             try:
                 self._run_here() if self.serial else self._run_in_workers()
-            except KeyboardInterrupt:
+            except KeyboardInterrupt as stop:
                 complete = len(self.complete())
-                if complete == 0:
+                if complete == 0 or type(stop) is not KeyboardInterrupt:  # a signal that asks to end at once
                     raise
                 warnings.warn(
                     f"The search was interrupted: {complete} of {len(self.job.candidates)} candidates are "
@@ -112,8 +113,8 @@ class Run:
             for key, (chain, fold) in self.pending.items()
         ]
         # Copy-on-write maps are shared like read-only ones, and need no code compiled for read-only arrays.
-        parallel = Parallel(self.n_jobs, return_as="generator_unordered", batch_size=1, mmap_mode="c")
-        return parallel(tasks)
+        n_jobs = effective_n_jobs(self.n_jobs)
+        return parallel(n_jobs, return_as="generator_unordered", batch_size=1, mmap_mode="c")(tasks)
 
     def _memory(self, chain, fold):
         key = fold.number, chain.group
