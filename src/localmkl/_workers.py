@@ -4,6 +4,7 @@ import os
 import signal
 import threading
 import time
+from contextlib import contextmanager
 
 from joblib import Parallel
 from joblib._parallel_backends import LokyBackend
@@ -25,12 +26,27 @@ class _Watched(LokyBackend):
     """joblib's processes, each with a watch on its parent; alone they would wait five minutes for work."""
 
     def configure(self, *args, **options):
-        return super().configure(*args, initializer=_watch, initargs=(os.getpid(),), **options)
+        with _deaf():
+            n_jobs = super().configure(*args, initializer=_watch, initargs=(os.getpid(),), **options)
+            self._workers.submit(int)  # the first task starts them all
+        return n_jobs
+
+
+@contextmanager
+def _deaf():
+    """Put off Ctrl-C here; processes started meanwhile never hear it: it is the parent's matter."""
+    if not hasattr(signal, "pthread_sigmask"):  # Windows
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _watch(parent):
-    """Leave Ctrl-C to the parent, and end with it."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    """End with the parent."""
     threading.Thread(target=_leave_with, args=(parent,), daemon=True).start()
 
 
