@@ -1,9 +1,9 @@
 """Signals at random moments of fit, tune, predict, report and of a search in Python.
 
 A defect is a process or a file that is left behind, an end that takes longer than `AFTER` seconds (or, on a
-busy machine, than the command itself), a result that is neither the old one nor the new one, or a command that,
-given again, does not end with the results of an undisturbed run. A program that has everything imported forks
-a process for each command: signals meet work, not imports.
+busy machine, than the command itself), a result that is neither the old one nor the new one, or a command
+that, given again, does not end with the results of an undisturbed run. A program that has everything imported
+forks a process for each command: signals meet work, not imports.
 """
 
 import json
@@ -17,6 +17,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from contextlib import suppress
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -230,10 +231,8 @@ def members(process):
 
 
 def _send(process, number, together):
-    try:
+    with suppress(ProcessLookupError):  # it has just ended, or does not lead its group yet
         os.killpg(process, number) if together else os.kill(process, number)
-    except ProcessLookupError:  # it has just ended, or does not lead its group yet
-        pass
 
 
 def _until(holds, seconds):
