@@ -1,4 +1,4 @@
-"""Disks that are full, and limits of file sizes, at random moments of fit, tune, predict, report and a search.
+"""Full disks and limits of file sizes at random moments of fit, tune, predict, report and a search in Python.
 
 A defect is a command that fails without naming what could not be written and what to do, an old result or
 finished work that is lost, a file that is left behind, or a command that, given again with room, does not end
@@ -22,7 +22,7 @@ LIMIT = 300.0
 DISK = 8 * 2**20
 """Bytes of a small disk: more than any command needs."""
 LARGEST = {"fit": 30_000, "tune": 40_000, "predict": 9_000, "report": 1_000_000, "search": 14_000}
-"""Bytes that hold the largest file of a command, nearly: a little more than half of the limits are too low."""
+"""About the bytes of the largest file of each command."""
 PAGE = 4096
 
 
@@ -40,15 +40,10 @@ def trial(seed):
         code, said = bench.finish(COMMANDS[name], **limits)
         defect = None if code == 0 else _unclear(bench, name, code, said)
         (bench.work / "filling").unlink(missing_ok=True)
-        defect = (
-            defect or bench.left_behind(max(bench.codes)) or bench.broken(expected) or bench.again(expected)
-        )
-    kind = "limit" if disk is None else "disk"
-    return {
-        "verdict": f"{kind} {'large enough' if code == 0 else 'too small'}",
-        "defect": defect,
-        "command": name,
-    }
+        defect = defect or bench.left_behind(max(bench.codes)) or bench.broken(expected)
+        defect = defect or bench.again(expected)
+    verdict = f"{'limit' if disk is None else 'disk'} {'large enough' if code == 0 else 'too small'}"
+    return {"verdict": verdict, "defect": defect, "command": name, "room": room}
 
 
 def _unclear(bench, name, code, said):
