@@ -14,6 +14,9 @@ import pytest
 import localmkl
 from localmkl import MKLClassifier, _files
 from localmkl._files import append_whole, check_place, scratch_array, write_whole
+from localmkl.cli.voice import sentence
+from localmkl.kernels import Linear
+from localmkl.model_selection import MKLSearchCV
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="links, modes and limits of POSIX systems")
 
@@ -136,6 +139,16 @@ def test_a_scratch_array_without_room_is_an_error_and_not_the_end(drafts, tmp_pa
     with pytest.raises(OSError, match=f"File too large: '{tmp_path}'"):
         limited(scratch_array, (1000,))
     assert os.listdir(tmp_path) == []
+
+
+def test_rows_that_find_no_room_on_their_way_to_workers_are_a_full_disk():
+    X = np.random.default_rng(0).normal(size=(40, 4000))
+    search = MKLSearchCV(MKLClassifier([Linear()]), {"C": [0.1, 1.0], "p": [1.0, 2.0]}, cv=2, n_jobs=2)
+    with pytest.raises(OSError, match=r"File too large \(temporary files of joblib\)") as caught:
+        limited(search.fit, X, np.arange(40) % 2, size=10**6)
+    assert sentence(caught.value).startswith(
+        "A temporary file cannot be written: it is larger than files may be"
+    )
 
 
 ORPHANS = """

@@ -153,8 +153,9 @@ def sentence(error):
     >>> sentence(KeyError("x"))
     "unexpected KeyError: 'x'; please report it, with what --debug shows."
     """
-    if isinstance(error, OSError) and error.filename is not None:
-        return f"{str(error.filename)!r} {_os_reason(error)}"
+    if isinstance(error, OSError) and error.errno is not None:
+        called = "A temporary file" if error.filename is None else repr(str(error.filename))
+        return f"{called} {_os_reason(error)}"
     if isinstance(error, EXPECTED):
         return " ".join(str(error).split()) or type(error).__name__
     return f"unexpected {type(error).__name__}: {error}; please report it, with what --debug shows."

@@ -1,5 +1,7 @@
 """Run the chains of a search: in this process or in workers, stopped and taken up again."""
 
+import os
+import re
 import warnings
 
 from joblib import delayed, effective_n_jobs
@@ -92,20 +94,25 @@ class Run:
     def _run_in_workers(self):
         """Run chains as workers are free; what a dying worker loses is run again."""
         losses, results = 0, self._results()
-        while self.pending:
-            try:
-                key, done = next(results)
-            except Exception:  # errors of our code come back as results: a worker has died
-                losses += 1
-                if losses == MAX_LOSSES:
-                    raise
-                results = self._results()
-                continue
-            if isinstance(done, Exception):
-                raise done
-            losses = 0
-            self._note(self.pending[key][1], done)
-            self._finish(key, done)
+        try:
+            while self.pending:
+                try:
+                    key, done = next(results)
+                except Exception as error:  # those of our code come back as results: a worker has died
+                    _raise_if_of_files(error)
+                    losses += 1
+                    if losses == MAX_LOSSES:
+                        raise
+                    results = self._results()
+                    continue
+                if isinstance(done, Exception):
+                    raise done
+                losses = 0
+                self._note(self.pending[key][1], done)
+                self._finish(key, done)
+            next(results, None)  # at their end, workers stay for the next search
+        finally:
+            results.close()  # before it, they are stopped
 
     def _results(self):
         tasks = [
@@ -135,3 +142,11 @@ class Run:
         del self.pending[key]
         if self.checkpoint is not None:
             self.checkpoint.add(key, done)
+
+
+def _raise_if_of_files(error):
+    """Raise the error of the system that kept joblib from handing arrays to workers, if that is the cause."""
+    found = re.search(r"OSError: \[Errno (\d+)\]", str(error.__cause__))
+    if found is not None:
+        number = int(found[1])
+        raise OSError(number, f"{os.strerror(number)} (temporary files of joblib)") from error
