@@ -16,7 +16,7 @@ from pathlib import Path
 
 from benchmarks.hostile.kills import COMMANDS, KEPT, OUT, TABLE, Bench, reference
 
-TRIALS = 60
+TRIALS = 40
 SHORT = 1
 LIMIT = 300.0
 DISK = 8 * 2**20
