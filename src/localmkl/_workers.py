@@ -34,11 +34,14 @@ class _Watched(LokyBackend):
 
 @contextmanager
 def _deaf():
-    """Put off Ctrl-C here; processes started meanwhile never hear it: it is the parent's matter."""
+    """Put off Ctrl-C and the end of the terminal here; processes started meanwhile never hear them.
+
+    Both are the parent's matter: workers follow it, and joblib's process that removes what they leave is last.
+    """
     if not hasattr(signal, "pthread_sigmask"):  # Windows
         yield
         return
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGHUP})
     try:
         yield
     finally:
