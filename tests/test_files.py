@@ -7,6 +7,7 @@ import stat
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -168,18 +169,20 @@ if __name__ == "__main__":
 """
 
 
-def test_workers_and_their_files_end_with_a_killed_process(tmp_path):
+@pytest.mark.parametrize("how", ["SIGKILL", "SIGHUP"])  # killed alone; all together, by a closed terminal
+def test_workers_and_their_files_end_with_their_process(how, tmp_path):
     (tmp_path / "orphans.py").write_text(ORPHANS)
     (tmp_path / "temporary").mkdir()
     child = subprocess.Popen(
         [sys.executable, tmp_path / "orphans.py"],
         stdout=subprocess.PIPE,
         text=True,
+        start_new_session=True,
         env={**os.environ, "TMPDIR": str(tmp_path / "temporary")},
     )
     workers = np.array([child.stdout.readline().split() for _ in range(2)], dtype=int)
     assert workers[:, 1].tolist() == [8, 8]
-    child.send_signal(signal.SIGKILL)
+    os.kill(child.pid, signal.SIGKILL) if how == "SIGKILL" else os.killpg(child.pid, signal.SIGHUP)
     child.communicate(timeout=30)  # ends when nobody holds the pipe
     for _ in range(500):
         alive = [pid for pid in workers[:, 0] if _runs(pid)]
@@ -188,6 +191,7 @@ def test_workers_and_their_files_end_with_a_killed_process(tmp_path):
         time.sleep(0.01)
     assert alive == []
     assert os.listdir(tmp_path / "temporary") == []
+    assert not list(Path("/dev/shm").glob(f"*[-_]{child.pid}[-_]*"))
 
 
 def _runs(pid):

@@ -36,7 +36,7 @@ class _Watched(LokyBackend):
 def _deaf():
     """Put off Ctrl-C and the end of the terminal here; processes started meanwhile never hear them.
 
-    Both are the parent's matter: workers follow it, and joblib's process that removes what they leave is last.
+    Both are the parent's matter: workers follow it, and the process of joblib that cleans up comes last.
     """
     if not hasattr(signal, "pthread_sigmask"):  # Windows
         yield
