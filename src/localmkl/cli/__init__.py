@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 import localmkl
-from localmkl.cli.voice import EXPECTED, INTERRUPTED, Misuse, Voice, sentence, stop_on_signals
+from localmkl.cli.voice import EXPECTED, INTERRUPTED, Misuse, Voice, end_on_signals, sentence, stop_on_signals
 from localmkl.cli.words import METHODS
 
 app = typer.Typer(
@@ -409,4 +409,7 @@ def _listing(entries):
 def main():
     """Run the command line."""
     stop_on_signals()
-    app()
+    try:
+        app()
+    finally:
+        end_on_signals()

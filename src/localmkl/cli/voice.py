@@ -49,9 +49,14 @@ def _heard():
     return [number for number in numbers if signal.getsignal(number) is not signal.SIG_IGN]
 
 
+def end_on_signals():
+    """Let signals that ask to end do so without a word, when there is nothing left to do but to leave."""
+    for number in _heard():
+        signal.signal(number, _end)
+
+
 def _stop(number, frame):
-    for each in _heard():
-        signal.signal(each, _end)
+    end_on_signals()
     raise Stopped
 
 
