@@ -196,14 +196,21 @@ def test_signals_that_ask_to_end_stop_like_ctrl_c_and_a_second_one_at_once(names
     assert err == ("" if second else "Stopped.\n")
 
 
+LEAVER = """
+import os, signal, sys
+signal.signal(signal.SIGHUP, signal.SIG_IGN)
+from localmkl.cli import main
+sys.argv = ["localmkl", "--version"]
+try:
+    main()
+except SystemExit:
+    print(signal.getsignal(signal.SIGHUP) is signal.SIG_IGN, flush=True)
+os.kill(os.getpid(), signal.SIGTERM)
+"""
+
+
 @pytest.mark.skipif(os.name == "nt", reason="signals of POSIX systems")
-def test_signals_that_nohup_ignores_stay_ignored():
-    code = (
-        "import signal; signal.signal(signal.SIGHUP, signal.SIG_IGN)\n"
-        "from localmkl.cli.voice import stop_on_signals; stop_on_signals()\n"
-        "print(signal.getsignal(signal.SIGHUP) is signal.SIG_IGN)"
-    )
-    said = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True
-    )
-    assert said.stdout == "True\n"
+def test_signals_that_nohup_ignores_stay_ignored_and_others_end_a_command_that_is_done():
+    said = subprocess.run([sys.executable, "-c", LEAVER], capture_output=True, text=True, timeout=60)
+    assert said.stdout.splitlines()[1:] == ["True"]
+    assert (said.returncode, said.stderr) == (STOPPED, "")
