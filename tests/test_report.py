@@ -340,7 +340,7 @@ def test_a_failed_report_leaves_the_old_file_and_nothing_else(local, tmp_path, m
 def test_mistakes_are_said_in_words(local, tmp_path, monkeypatch):
     model, X, y = local
     path = tmp_path / "r.html"
-    with pytest.raises(FileNotFoundError, match="does not exist; make it first"):
+    with pytest.raises(FileNotFoundError, match="is not there; make it first"):
         write_report(model, tmp_path / "missing" / "r.html")
     with pytest.raises(TypeError, match=r"must be an estimator of localmkl, .* got StandardScaler"):
         write_report(StandardScaler().fit(X), path)

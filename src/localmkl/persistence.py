@@ -3,12 +3,10 @@
     save   model -> skops takes it apart -> every part is one that `load` takes -> the manifest -> the file
     load   the file -> members and their checksums -> names of all parts -> objects -> do they fit together?
 
-A file is written whole or not at all: to a temporary name beside it, then renamed.
+A file is written whole or not at all (`_files`).
 """
 
 import io
-import os
-import uuid
 import warnings
 from importlib.util import find_spec
 from numbers import Real
@@ -23,6 +21,7 @@ from sklearn.utils.validation import _is_fitted
 
 from localmkl._archive import Archive, Newer, seal
 from localmkl._checks import check_integer, listed
+from localmkl._files import write_whole
 from localmkl._parts import PROTOCOL, Builder, foreign
 from localmkl.estimators._base import BaseMKL
 from localmkl.estimators._whole import check_whole
@@ -47,7 +46,7 @@ def save(model, path):
         It may hold kernels and gates of localmkl and common parts of scikit-learn (pipelines, imputers,
         scalers, encoders, mixtures, searches, calibration), no plain functions and no other classes.
     path : str or path-like
-        Where to; a file that is there is replaced at the end.
+        Where to; a file that is there is replaced at the end. Of a link, the file that it leads to is.
 
     Raises
     ------
@@ -88,21 +87,7 @@ def save(model, path):
         ) from error
     except ValueError as error:
         raise ValueError(f"The model cannot be saved: {_told(error)}; fit it again.") from error
-    write_whole(Path(path), content)
-
-
-def write_whole(path, content):
-    """Write to a temporary name beside `path`, then rename: the old file stays until the end."""
-    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
-    try:
-        with open(temporary, "xb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
+    write_whole(path, content)
 
 
 def load(path):

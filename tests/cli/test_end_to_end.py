@@ -320,12 +320,11 @@ def test_a_model_predicts_the_same_in_another_process(call, table):
 
 SLOW = """
 import os, sys
-import localmkl.persistence as persistence
 def pause(handle, real=os.fsync):
     real(handle)
     print("written", flush=True)
     sys.stdin.read()
-persistence.os.fsync = pause
+os.fsync = pause
 """
 
 
@@ -337,9 +336,9 @@ def test_a_file_is_written_whole_or_not_at_all(call, table, command):
     target = table.train.parent / f"target.{command}"
     target.write_bytes(b"what was there before")
     arguments = {
-        "fit": [*map(str, fit), "--out", target.name],
-        "predict": ["predict", "m.localmkl", str(table.new), "--out", target.name],
-        "report": ["report", "m.localmkl", "--out", target.name, "--folds", "0"],
+        "fit": [*map(str, fit), "--out", target.name, "--force"],
+        "predict": ["predict", "m.localmkl", str(table.new), "--out", target.name, "--force"],
+        "report": ["report", "m.localmkl", "--out", target.name, "--folds", "0", "--force"],
     }[command]
     code = SLOW + MAIN.format(arguments=arguments)
     with run_python(code, target.parent, stdout=subprocess.PIPE, stdin=subprocess.PIPE) as process:

@@ -233,7 +233,8 @@ def test_a_class_too_rare_for_the_folds(call, tmp_path):
 def test_a_checkpoint_of_another_search(call, table, tmp_path):
     from localmkl.model_selection.checkpoint import Checkpoint
 
-    Checkpoint(tmp_path / "model.localmkl.checkpoint", {"rows": "other"}, {"seed": 0})
+    other = Checkpoint(tmp_path / "model.localmkl.checkpoint", {"rows": "other"}, {"seed": 0})
+    other.add((0, 0), [])
     options = (
         "tune",
         table.train,

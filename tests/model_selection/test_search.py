@@ -452,19 +452,22 @@ def test_the_bar_goes_to_stderr_and_only_when_asked_for(capsys):
 def test_large_stacks_live_in_a_file_that_is_removed(monkeypatch, tmp_path):
     import tempfile
 
+    from localmkl.model_selection import grams
+
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     X, y = data()
     scarce(monkeypatch, 8 * len(KERNELS) * len(X) ** 2)
-    seen = []
+    seen, make = [], grams.scratch_array
 
-    def spy(model, rows, labels):
-        seen.append([file.stat().st_size for file in tmp_path.rglob("*.npy")])
-        return model.score(rows, labels)
+    def spy(shape):
+        seen.append(shape)
+        return make(shape)
 
+    monkeypatch.setattr(grams, "scratch_array", spy)
     grid = {"C": [0.1, 1.0]}
     with pytest.warns(GramsOnDiskWarning, match=r"bytes of Gram stacks go to files in .* bytes are free"):
-        large = MKLSearchCV(build(MKLClassifier), grid, cv=FOLDS, scoring=spy).fit(X, y)
-    assert seen[0][0] > 8 * len(KERNELS) * len(X) ** 2
+        large = MKLSearchCV(build(MKLClassifier), grid, cv=FOLDS).fit(X, y)
+    assert seen == [(len(KERNELS), len(X), len(X))]
     assert list(tmp_path.iterdir()) == []
     monkeypatch.undo()
     np.testing.assert_array_equal(

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 import localmkl
-from localmkl.cli.voice import EXPECTED, INTERRUPTED, Misuse, Voice, sentence
+from localmkl.cli.voice import EXPECTED, INTERRUPTED, Misuse, Voice, end_on_signals, sentence, stop_on_signals
 from localmkl.cli.words import METHODS, parse_grids
 
 app = typer.Typer(
@@ -68,6 +68,7 @@ Seed = Annotated[int, _option(help="Seed of everything random.", min=0, max=2**3
 Folds = Annotated[int, _option(help="Folds of the cross-validation.", min=2)]
 Scoring = Annotated[str | None, _option(help="A metric of scikit-learn; default: roc_auc, accuracy or r2.")]
 Jobs = Annotated[int | None, _option(help="Worker processes.", min=1)]
+Force = Annotated[bool, _option("--force", help="Replace a file that is something else.")]
 Json = Annotated[bool, _option("--json", help="Results as one JSON object.")]
 Quiet = Annotated[bool, _option("--quiet", "-q", help="No notes, no progress.")]
 Debug = Annotated[bool, _option("--debug", help="Errors with their traceback.")]
@@ -129,6 +130,7 @@ def fit(
     variable: Variable = None,
     rows: Rows = None,
     seed: Seed = 0,
+    force: Force = False,
     as_json: Json = False,
     quiet: Quiet = False,
     debug: Debug = False,
@@ -152,7 +154,7 @@ def fit(
         )  # fmt: skip
         if tune and unlabeled is not None:
             raise Misuse("--unlabeled does not go with --tune: fit again with the parameters found.")
-        train(replace(order, unlabeled=unlabeled), voice, search={} if tune else None)
+        train(replace(order, unlabeled=unlabeled, force=force), voice, search={} if tune else None)
 
 
 @app.command()
@@ -184,6 +186,7 @@ def tune(
     variable: Variable = None,
     rows: Rows = None,
     seed: Seed = 0,
+    force: Force = False,
     as_json: Json = False,
     quiet: Quiet = False,
     debug: Debug = False,
@@ -204,6 +207,7 @@ def tune(
             content, out, asked, kernels, method, regression, grids, gate,
             normalize, balanced, tol, rows, seed,
         )  # fmt: skip
+        order = replace(order, force=force)
         train(order, voice, search={"folds": folds, "scoring": scoring, "jobs": jobs, "table": table})
 
 
@@ -245,6 +249,7 @@ def predict(
     header: Header = None,
     variable: Variable = None,
     rows: Rows = None,
+    force: Force = False,
     as_json: Json = False,
     quiet: Quiet = False,
     debug: Debug = False,
@@ -256,11 +261,11 @@ def predict(
     voice = Voice(as_json, quiet, debug)
     with voice.plainly():
         _look_at(model, data)
-        from localmkl.cli import use
-        from localmkl.persistence import write_whole
+        from localmkl._files import write_whole
+        from localmkl.cli import places, use
 
         if out is not None:
-            use.check_place(out)
+            places.check_outputs([("--out", out, places.PREDICTIONS)], (model, data, labels), force=force)
         subject = use.open_model(model)
         where = {"target": target, "labels": labels, "names": names, "variable": variable, "header": header}
         content = use.read_for(subject, data, rows=rows, **where)
@@ -293,6 +298,7 @@ def report(
     variable: Variable = None,
     rows: Rows = None,
     seed: Seed = 0,
+    force: Force = False,
     as_json: Json = False,
     quiet: Quiet = False,
     debug: Debug = False,
@@ -301,9 +307,9 @@ def report(
     voice = Voice(as_json, quiet, debug)
     with voice.plainly():
         _look_at(model, data)
-        from localmkl.cli import use
+        from localmkl.cli import places, use
 
-        use.check_place(out)
+        places.check_outputs([("--out", out, places.REPORT)], (model, data, labels), force=force)
         subject = use.open_model(model)
         where = {"target": target, "labels": labels, "names": names, "variable": variable, "header": header}
         content = None if data is None else use.read_for(subject, data, rows=rows, **where)
@@ -364,12 +370,15 @@ def bench(
 def demo(
     samples: Annotated[int, _option(min=30, help="Training samples.")] = 300,
     seed: Seed = 0,
+    force: Force = False,
     debug: Debug = False,
 ):
     """Compare the five methods on generated data with three groups, each with its own view."""
     with Voice(debug=debug).plainly():
-        from localmkl.demo import run_demo
+        from localmkl.cli import places
+        from localmkl.demo import REPORT, run_demo
 
+        places.check_outputs([("The report", REPORT, places.REPORT)], force=force)
         run_demo(samples, seed)
 
 
@@ -400,6 +409,7 @@ def reproduce(
     summary: Annotated[
         bool, _option("--summary", help="Run nothing, summarise the rows that are there.")
     ] = False,
+    force: Force = False,
     as_json: Json = False,
     quiet: Quiet = False,
     debug: Debug = False,
@@ -425,6 +435,7 @@ def reproduce(
             "n_jobs": jobs,
             "quick": quick,
             "run": not summary,
+            "force": force,
             "console": Console(stderr=True, quiet=quiet),
         }
         for each in EXPERIMENTS if name == "all" else [name]:
@@ -454,4 +465,8 @@ def _listing(entries):
 
 def main():
     """Run the command line."""
-    app()
+    stop_on_signals()
+    try:
+        app()
+    finally:
+        end_on_signals()

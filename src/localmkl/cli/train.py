@@ -2,6 +2,7 @@
 
 import time
 import warnings
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path
@@ -13,6 +14,7 @@ from sklearn.metrics import get_scorer_names
 from sklearn.model_selection import KFold, StratifiedKFold
 
 import localmkl
+from localmkl._files import write_whole
 from localmkl.cli.files import (
     CALLED,
     GRAMS,
@@ -24,15 +26,17 @@ from localmkl.cli.files import (
     pick_columns,
     read_rows,
 )
+from localmkl.cli.places import MODEL, SCORES, WORK, check_outputs
 from localmkl.cli.tell import describe_model
-from localmkl.cli.use import as_csv, check_place
+from localmkl.cli.use import as_csv
 from localmkl.cli.voice import INTERRUPTED, Misuse
 from localmkl.cli.words import METHODS, OPTIONS
 from localmkl.datasets.labels import as_numbers
 from localmkl.experiments.results import provenance
 from localmkl.kernels.stack import take_rows
 from localmkl.model_selection import MKLSearchCV, score_table
-from localmkl.persistence import save, write_whole
+from localmkl.model_selection.checkpoint import OtherSearch
+from localmkl.persistence import save
 from localmkl.report.subject import Subject
 
 GRID = {"C": [0.1, 1.0, 10.0, 100.0], "p": [1.0, 4 / 3, 2.0], "evenness": [0.4, 0.5, 0.6, 0.7, 0.8, 1.0]}
@@ -64,6 +68,19 @@ class Order:
     rows: str | None
     seed: int
     unlabeled: Path | None = None
+    force: bool = False
+
+    @property
+    def kept(self):
+        """The file of a search's finished work."""
+        return self.out.with_name(f"{self.out.name}.checkpoint")
+
+    @property
+    def inputs(self):
+        """All files that are read."""
+        words = [text.strip() for text in (self.kernels, self.gate) if text is not None]
+        kernels = [text for text in words if text.lower().endswith(".toml")]
+        return [self.content.path, self.asked.negative, self.asked.labels, self.unlabeled, *kernels]
 
 
 def train(order, voice, search=None):
@@ -72,7 +89,7 @@ def train(order, voice, search=None):
     if search is None and (several := [name for name, values in grids.items() if len(values) > 1]):
         raise Misuse(f"--{OPTIONS.get(several[0], several[0])} has several values; search them with --tune.")
     kind = _kind_of_estimator(order, grids)
-    check_place(order.out)
+    _check_places(order, search)
     asked = order.asked
     content, rows = _take(_for_task(order.content, order.regression), order.rows)
     _check_targets(content, order.regression)
@@ -82,31 +99,31 @@ def train(order, voice, search=None):
     settings = {} if search is not None else {name: values[0] for name, values in grids.items()}
     estimator = _make(kind, order, chosen, settings)
     start = time.perf_counter()
-    if search is None:
-        more = {} if order.unlabeled is None else {"unlabeled": _unlabeled(order, asked, content)}
-        with voice.working(f"fitting {len(content)} rows"):
-            model = estimator.fit(content.rows, content.y, **more)
-    else:
-        model = _search(order, estimator, grids, content, voice, search)
-    made = {
-        **provenance(),
-        "seconds": time.perf_counter() - start,
-        "file": str(content.path),
-        "kind": content.kind,
-        "kernels": chosen.said,
-        "kernel_names": chosen.names,
-        "target": asked.target,
-        "names_column": asked.names,
-        "variable": asked.variable,
-        "header": asked.header,
-        "rows": rows,
-        "y": content.y,  # with the names, for a report of the training rows
-        "names": content.names,
-    }
+    with nullcontext() if search is None else _until_written(order.kept):
+        if search is None:
+            more = {} if order.unlabeled is None else {"unlabeled": _unlabeled(order, asked, content)}
+            with voice.working(f"fitting {len(content)} rows"):
+                model = estimator.fit(content.rows, content.y, **more)
+        else:
+            model = _search(order, estimator, grids, content, voice, search)
+        model.made_ = {
+            **provenance(),
+            "seconds": time.perf_counter() - start,
+            "file": str(content.path),
+            "kind": content.kind,
+            "kernels": chosen.said,
+            "kernel_names": chosen.names,
+            "target": asked.target,
+            "names_column": asked.names,
+            "variable": asked.variable,
+            "header": asked.header,
+            "rows": rows,
+            "y": content.y,  # with the names, for a report of the training rows
+            "names": content.names,
+        }
+        save(model, order.out)
     if not order.regression:
         _say_doubts(model, content, voice, order.balanced)
-    model.made_ = made
-    save(model, order.out)
     record, text = describe_model(Subject(model, kernel_names=chosen.names))
     voice.result({"out": str(order.out), **record}, f"{text}\nwritten    {order.out}")
 
@@ -136,6 +153,30 @@ def _say_doubts(model, content, voice, balanced):
             f"The classes are not balanced: {counts[most]} rows of {str(labels[most])!r}, {counts[least]} of "
             f"{str(labels[least])!r}; --balanced weighs them by how rare they are."
         )
+
+
+def _check_places(order, search):
+    """Raise unless all results can be written; those of a search are three."""
+    outputs = [("--out", order.out, MODEL)]
+    if search is not None:
+        outputs.append(("the file of finished work", order.kept, WORK))
+        if search.get("table") is not None:
+            outputs.append(("--table", search["table"], SCORES))
+    check_outputs(outputs, order.inputs, force=order.force)
+
+
+@contextmanager
+def _until_written(kept):
+    """Keep the finished work of a search until its results are written; say how a stopped one goes on."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        said = "Stopped before anything was finished."
+        if kept.exists():
+            said = f"Stopped; what is finished is kept in {str(kept)!r}: give the command again to go on."
+        typer.echo(said, err=True)
+        raise typer.Exit(INTERRUPTED) from None
+    kept.unlink(missing_ok=True)
 
 
 def _take(content, text):
@@ -213,7 +254,7 @@ def _make(kind, order, chosen, settings):
 
 
 def _search(order, estimator, grids, content, voice, options):
-    """Return the fitted search; a stopped one says how it goes on."""
+    """Return the fitted search, with its table written."""
     grid = _full_grid(estimator, grids)
     _check_pairs(grid, estimator.get_params(deep=False))
     scoring = options.get("scoring") or _default_scoring(content, order.regression)
@@ -224,8 +265,6 @@ def _search(order, estimator, grids, content, voice, options):
         )
     n_folds = options.get("folds", FOLDS)
     _check_folds(content, order.regression, n_folds)
-    if options.get("table") is not None:
-        check_place(options["table"])
     tried = "; ".join(
         f"{name} {', '.join(f'{value:.4g}' for value in values)}" for name, values in grid.items()
     )
@@ -235,42 +274,46 @@ def _search(order, estimator, grids, content, voice, options):
         shuffle=True,  # files are often sorted by class
         random_state=order.seed,
     )
-    kept = order.out.with_name(f"{order.out.name}.checkpoint")
     search = MKLSearchCV(
         estimator,
         grid,
         scoring=scoring,
         n_jobs=options.get("jobs"),
         cv=folds,
-        checkpoint=str(kept),
+        checkpoint=str(order.kept),
         random_state=order.seed,
         verbose=int(not voice.quiet),
         error_score="raise",
     )
-    try:
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", "The search was interrupted")  # said below
-            search.fit(content.rows, content.y)
-        stopped = search.interrupted_
-    except KeyboardInterrupt:
-        stopped = True
-    except ValueError as error:
-        if "belongs to another search" not in str(error):
-            raise
-        raise ValueError(
-            f"{str(kept)!r} is of a search with other data or options; remove it, or choose another --out."
-        ) from error
-    if stopped:
-        typer.echo(
-            f"Stopped; what is finished is kept in {str(kept)!r}: give the command again to go on.", err=True
-        )
-        raise typer.Exit(INTERRUPTED)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "The search was interrupted")  # said by `_until_written`
+        _run(search, content, order)
+    if search.interrupted_:
+        raise KeyboardInterrupt
     if options.get("table") is not None:
         table = score_table(search)
         rows = zip(*(np.asarray(table[name]).tolist() for name in table), strict=True)
         write_whole(options["table"], as_csv(list(table), rows).encode())
-    kept.unlink(missing_ok=True)
     return search.set_params(checkpoint=None, verbose=0)  # a copy of it must not write there
+
+
+def _run(search, content, order):
+    """Fit a search; leave no finished work behind that would only meet the same error again."""
+    begun = order.kept.exists()
+    try:
+        search.fit(content.rows, content.y)
+    except OtherSearch as error:
+        if not order.force:
+            raise ValueError(
+                f"{str(order.kept)!r} is of a search with other data or options; give that command again to "
+                "finish it, choose another --out, or give --force to drop it."
+            ) from error
+        order.kept.unlink()
+        search.fit(content.rows, content.y)
+    except (ValueError, TypeError):
+        if not begun:
+            order.kept.unlink(missing_ok=True)
+        raise
 
 
 def _check_folds(content, regression, n_folds):

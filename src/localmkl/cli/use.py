@@ -2,9 +2,7 @@
 
 import csv
 import io
-import uuid
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 
@@ -30,21 +28,6 @@ from localmkl.report.subject import Subject, predicted
 
 BLOCK_ENTRIES = 2**24
 """Contributions that prediction holds at a time."""
-
-
-def check_place(path):
-    """Raise unless a file can be written here: better now than after an hour of work."""
-    path = Path(path)
-    if path.is_dir():
-        raise IsADirectoryError(21, "Is a directory", str(path))
-    if not path.absolute().parent.is_dir():
-        raise ValueError(f"The folder of {str(path)!r} is not there; make it first, or write elsewhere.")
-    probe = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
-    try:
-        probe.touch(exist_ok=False)
-    except OSError as error:
-        raise type(error)(error.errno, error.strerror, str(path)) from None
-    probe.unlink()
 
 
 def open_model(path):

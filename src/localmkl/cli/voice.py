@@ -1,13 +1,16 @@
 """How the command line speaks: results on stdout, notes and progress on stderr, errors in one sentence.
 
 Exit codes: 0 done; 1 a file or its content is not what was expected; 2 the command was called wrongly;
-130 stopped by Ctrl-C.
+130 stopped, by Ctrl-C or by a signal that asks to end.
 """
 
 import csv
+import errno
+import io
 import json
 import os
 import re
+import signal
 import sys
 import warnings
 from contextlib import contextmanager
@@ -42,10 +45,49 @@ SPOKEN = {
     },
 }
 """What is called otherwise on the command line than in Python."""
+FULL = {
+    errno.ENOSPC: "the disk is full; make room",
+    errno.EDQUOT: "your share of the disk is used up; make room",
+    errno.EFBIG: "it is larger than files may be; raise the limit (ulimit -f)",
+}
 
 
 class Misuse(ValueError):
     """The command was called with options that do not belong together, or without one it needs."""
+
+
+class Stopped(KeyboardInterrupt):
+    """A signal asks the command to end."""
+
+
+def stop_on_signals():
+    """Let signals that ask to end stop a command as Ctrl-C does; a second one ends it at once."""
+    for number in _heard():
+        signal.signal(number, _stop)
+
+
+def _heard():
+    """Return the signals that ask to end, without those that the process was started to ignore (nohup)."""
+    names = ("SIGINT", "SIGTERM", "SIGHUP")  # the last is unknown to Windows
+    numbers = [getattr(signal, name) for name in names if hasattr(signal, name)]
+    return [number for number in numbers if signal.getsignal(number) is not signal.SIG_IGN]
+
+
+def end_on_signals():
+    """Let signals that ask to end do so without a word, when there is nothing left to do but to leave."""
+    for number in _heard():
+        signal.signal(number, _end)
+
+
+def _stop(number, frame):
+    end_on_signals()
+    raise Stopped
+
+
+def _end(number, frame):
+    if sys.stderr.isatty():
+        os.write(2, b"\x1b[?25h")  # a progress bar hides the cursor
+    os._exit(INTERRUPTED)
 
 
 @dataclass(frozen=True)
@@ -74,16 +116,18 @@ class Voice:
     def result(self, record, text):
         """Say a result: the record for machines, the text for people."""
         if self.as_json:
-            typer.echo(json.dumps(record, default=_plain, allow_nan=False))
+            _print(json.dumps(record, default=_plain, allow_nan=False))
         elif not self.quiet:
-            typer.echo(text)
+            _print(text)
 
     def records(self, header, rows):
         """Say a table that is the result: CSV, or a JSON list of records."""
         if self.as_json:
-            typer.echo(json.dumps([dict(zip(header, row, strict=True)) for row in rows], allow_nan=False))
+            _print(json.dumps([dict(zip(header, row, strict=True)) for row in rows], allow_nan=False))
         else:
-            csv.writer(sys.stdout, lineterminator="\n").writerows([header, *rows])
+            text = io.StringIO()
+            csv.writer(text, lineterminator="\n").writerows([header, *rows])
+            _print(text.getvalue().removesuffix("\n"))
 
     @contextmanager
     def working(self, text):
@@ -112,13 +156,22 @@ class Voice:
                 typer.echo("Stopped.", err=True)
                 raise typer.Exit(INTERRUPTED) from None
             except BrokenPipeError:  # the reader of stdout has seen enough
-                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
                 raise typer.Exit(FAILED) from None
             except Exception as error:
                 if self.debug:
                     raise
                 typer.echo(f"Error: {sentence(error)}", err=True)
                 raise typer.Exit(MISUSED if isinstance(error, Misuse) else FAILED) from None
+
+
+def _print(text):
+    """Say something on stdout, all of it now."""
+    try:
+        typer.echo(text)
+        sys.stdout.flush()
+    except OSError as error:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for what is left, or it fails again
+        raise OSError(error.errno, error.strerror, "stdout") from error
 
 
 def sentence(error):
@@ -131,8 +184,9 @@ def sentence(error):
     >>> sentence(KeyError("x"))
     "unexpected KeyError: 'x'; please report it, with what --debug shows."
     """
-    if isinstance(error, OSError) and error.filename is not None:
-        return _shortened(f"{str(error.filename)!r} {_os_reason(error)}")
+    if isinstance(error, OSError) and error.errno is not None:
+        called = "A temporary file" if error.filename is None else repr(str(error.filename))
+        return _shortened(f"{called} {_os_reason(error)}")
     if isinstance(error, EXPECTED):
         return spoken(str(error)) or type(error).__name__
     return f"unexpected {type(error).__name__}: {error}; please report it, with what --debug shows."
@@ -166,6 +220,8 @@ def _os_reason(error):
         return "cannot be opened: permission denied; choose another place, or change who may use it."
     if isinstance(error, IsADirectoryError):
         return "must be a file, it is a folder."
+    if error.errno in FULL:
+        return f"cannot be written: {FULL[error.errno]} or choose another place, and give the command again."
     return f"cannot be used: {error.strerror}."
 
 

@@ -4,6 +4,7 @@ from functools import partial
 from pathlib import Path
 
 from localmkl._checks import check_integer, check_option
+from localmkl._files import check_place, write_whole
 from localmkl.experiments.catalogue import EXPERIMENTS
 from localmkl.experiments.figures import draw_figure
 from localmkl.experiments.protocol import Source
@@ -26,6 +27,7 @@ def reproduce(
     quick=False,
     run=True,
     console=None,
+    force=False,
 ):
     """Run what is missing of an experiment; write its summary beside the rows.
 
@@ -48,6 +50,8 @@ def reproduce(
         False only summarises the rows that are there.
     console : rich.console.Console, optional
         Where progress is shown.
+    force : bool, default=False
+        Replace summaries that are there without the rows they are of.
 
     Returns
     -------
@@ -60,6 +64,7 @@ def reproduce(
     experiment = EXPERIMENTS[name].quickened() if quick else EXPERIMENTS[name]
     source = choose_source(experiment, data, images)
     path = result_path(folder, experiment, source)
+    _check_summaries(path, force)
     if run:
         rows = run_experiment(
             experiment,
@@ -74,13 +79,26 @@ def reproduce(
     else:
         rows = read_results(_existing(path))[1]
     summary = to_markdown(experiment, source, rows)
-    path.with_suffix(".md").write_text(summary, encoding="utf-8")
-    path.with_suffix(".csv").write_text(to_csv(experiment, source, rows), encoding="utf-8")
+    write_whole(path.with_suffix(".md"), summary.encode())
+    write_whole(path.with_suffix(".csv"), to_csv(experiment, source, rows).encode())
     try:
         draw_figure(experiment, source, rows, path.with_suffix(".svg"))
     except ImportError:
         summary += "\nThe figure needs matplotlib: `pip install localmkl[plots]`.\n"
     return summary
+
+
+def _check_summaries(path, force):
+    """Raise unless the summaries can be written, and are of the rows beside them if they are there."""
+    rows = any(map(Path.exists, _kept_as(path)))
+    for suffix in (".md", ".csv", ".svg") if path.parent.is_dir() else ():
+        summary = path.with_suffix(suffix)
+        check_place(summary)
+        if summary.exists() and not rows and not force:
+            raise ValueError(
+                f"{str(summary)!r} is there already, without rows of the experiment; choose another folder, "
+                "or force it to be replaced."
+            )
 
 
 def choose_source(experiment, data=None, images=None):
@@ -132,7 +150,12 @@ def list_experiments():
 
 def _existing(path):
     """Return the file of rows, compressed or not."""
-    for candidate in (path, path.with_suffix(".jsonl.gz")):
+    for candidate in _kept_as(path):
         if candidate.exists():
             return candidate
     raise FileNotFoundError(f"{str(path)!r} must hold rows, there is no such file; run the experiment first.")
+
+
+def _kept_as(path):
+    """Return where rows may be: in their file, or in a compressed one."""
+    return path, path.with_suffix(".jsonl.gz")

@@ -1,5 +1,8 @@
 """The figures: means with error bars along the axis, ours beside the paper's. Needs matplotlib."""
 
+import io
+
+from localmkl._files import write_whole
 from localmkl.experiments.summary import tabulate
 
 MARKERS = "osD^vPX*<>dph8"
@@ -60,5 +63,7 @@ def draw_figure(experiment, source, rows, path):
         pairs = [pair for axis in axes for pair in zip(*axis.get_legend_handles_labels(), strict=True)]
         shown = {label: line for line, label in pairs}
         figure.legend(shown.values(), shown.keys(), fontsize="x-small", loc="outside right upper")
-        figure.savefig(path, metadata={"Date": None})
+        content = io.BytesIO()
+        figure.savefig(content, format="svg", metadata={"Date": None})
+    write_whole(path, content.getvalue())
     return True

@@ -15,7 +15,7 @@ from functools import cache
 from pathlib import Path
 
 import localmkl
-from localmkl.persistence import write_whole
+from localmkl._files import append_whole, check_place, write_whole
 
 
 class ResultFile:
@@ -46,6 +46,7 @@ class ResultFile:
     def __enter__(self):
         """Lock the file, check its settings, cut off a torn last line; `rows` holds what was there."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
+        check_place(self.path)
         self._lock = _lock(self.path.with_suffix(".lock"))
         try:
             packed = self.path.with_suffix(".jsonl.gz")
@@ -55,9 +56,7 @@ class ResultFile:
             whole = _whole_lines(self.path.read_bytes())
             settings, self.rows = _parse(self.path, whole)
             check_settings(self.path, settings, self.settings)
-            self._file = open(self.path, "r+b")
-            self._file.truncate(len(whole))
-            self._file.seek(0, os.SEEK_END)
+            os.truncate(self.path, len(whole))
         except BaseException:
             self._lock.close()
             raise
@@ -65,14 +64,11 @@ class ResultFile:
 
     def append(self, rows):
         """Add rows, all of them or none, and force them to disk."""
-        self._file.write(b"".join(map(_line, rows)))
-        self._file.flush()
-        os.fsync(self._file.fileno())
+        append_whole(self.path, b"".join(map(_line, rows)))
         self.rows.extend(rows)
 
     def __exit__(self, *exception):
-        """Close and unlock."""
-        self._file.close()
+        """Unlock."""
         self._lock.close()
 
 
@@ -171,7 +167,8 @@ def _parse(path, content):
 
 def _lock(path):
     """Return an open file that no other process can lock until it is closed, or its process ends."""
-    file = open(path, "w")  # noqa: SIM115 - closed by the holder
+    check_place(path)
+    file = open(path, "a")  # noqa: SIM115 - closed by the holder
     try:
         try:
             import fcntl

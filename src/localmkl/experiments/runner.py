@@ -3,9 +3,10 @@
 from dataclasses import replace
 from pathlib import Path
 
-from joblib import Parallel, cpu_count, delayed, parallel_config
+from joblib import cpu_count, delayed, parallel_config
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from localmkl._workers import parallel
 from localmkl.experiments.protocol import N_CLUSTERS, TOL, run_cell
 from localmkl.experiments.results import ResultFile, provenance
 from localmkl.experiments.summary import finished, row_key
@@ -72,7 +73,7 @@ def _run_cells(experiment, source, data, cells, file, n_jobs, console):
     ):
         bar = progress.add_task(f"{experiment.name} on {source.name}", total=len(cells))
         try:
-            for rows in Parallel(n_jobs, return_as="generator_unordered")(tasks):
+            for rows in parallel(n_jobs, return_as="generator_unordered")(tasks):
                 file.append([{**origin, **row, **provenance()} for row in rows])
                 finished += 1
                 progress.advance(bar)

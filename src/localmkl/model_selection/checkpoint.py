@@ -1,7 +1,8 @@
 """A file of finished work: a header that says which search it belongs to, then one line for each chain.
 
-Every line carries its checksum and is written whole and synchronised before the next begins. What a crash
-left half-written is not believed, and is cut off before the file goes on.
+It begins when the first chain is finished: a search that fails at once leaves none. Every line carries its
+checksum and is written whole and synchronised before the next begins. What a crash left half-written is not
+believed, and is cut off before the file goes on.
 """
 
 import hashlib
@@ -12,10 +13,14 @@ from types import CodeType, FunctionType
 
 from joblib.hashing import NumpyHasher
 
-from localmkl.persistence import write_whole
+from localmkl._files import append_whole, check_place, write_whole
 
 HEADER = "search"
 CHAIN = "chain"
+
+
+class OtherSearch(ValueError):
+    """A file holds something else than finished work of this search."""
 
 
 class Checkpoint:
@@ -32,41 +37,44 @@ class Checkpoint:
 
     def __init__(self, path, parts, settings):
         self.path = Path(path)
+        self.settings = settings
         self.finished: dict[tuple, list] = {}
-        if not self.path.exists():
-            self.settings = settings
-            write_whole(self.path, _line(HEADER, {"parts": parts, "settings": settings}))
+        self._header = _line(HEADER, {"parts": parts, "settings": settings})
+        check_place(self.path)
+        content = self.path.read_bytes() if self.path.exists() else b""
+        if not content:
             return
-        content = self.path.read_bytes()
         records = [_parse(line) for line in content.split(b"\n")[:-1]]
         if not records or records[0] is None or records[0]["kind"] != HEADER:
-            raise ValueError(
+            raise OtherSearch(
                 f"`checkpoint` must be a file of a search, or a new one, got {str(self.path)!r}, which is "
                 "something else; give another path."
             )
+        done = [record["value"] for record in records[1:] if record is not None]
+        if not done:
+            return
         self._compare(records[0]["value"]["parts"], parts)
         self.settings = records[0]["value"]["settings"]
-        for record in records[1:]:
-            if record is not None:
-                self.finished[tuple(record["value"]["key"])] = record["value"]["cells"]
+        self.finished = {tuple(value["key"]): value["cells"] for value in done}
         if not content.endswith(b"\n"):
             os.truncate(self.path, content.rfind(b"\n") + 1)
 
     def _compare(self, known, parts):
         changed = sorted(name for name in parts if known.get(name) != parts[name])
         if changed:
-            raise ValueError(
+            raise OtherSearch(
                 f"`checkpoint` {str(self.path)!r} belongs to another search (other {', '.join(changed)}); "
                 "remove the file or give another path, and fix the `random_state` of whatever is random."
             )
 
     def add(self, key, cells):
         """Write the cells of a finished chain."""
+        line = _line(CHAIN, {"key": key, "cells": cells})
+        if self.finished:
+            append_whole(self.path, line)
+        else:
+            write_whole(self.path, self._header + line)
         self.finished[key] = cells
-        with open(self.path, "ab") as file:
-            file.write(_line(CHAIN, {"key": key, "cells": cells}))
-            file.flush()
-            os.fsync(file.fileno())
 
 
 def fingerprint(value):

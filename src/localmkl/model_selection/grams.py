@@ -7,12 +7,11 @@ Stacks are kept in memory; one fold's at a time, if all are too much; in files i
 
 import tempfile
 import warnings
-from itertools import count
-from pathlib import Path
 
 import joblib
 import numpy as np
 
+from localmkl._files import scratch_array
 from localmkl._resources import available_memory, disk_room, matrix_bytes, require_memory
 from localmkl.estimators._base import COSINE
 from localmkl.estimators._memory import Memory
@@ -39,7 +38,7 @@ class GramsOnDiskWarning(UserWarning):
 
 
 class SharedGrams:
-    """Hand out the memory of each fold; as a context manager, remove temporary files at the end.
+    """Hand out the memory of each fold; as a context manager, let go of the stacks at the end.
 
     Parameters
     ----------
@@ -51,15 +50,12 @@ class SharedGrams:
     def __init__(self, X, *, in_files):
         self.X, self.in_files = X, in_files
         self._stacks: dict = {}
-        self._folder = tempfile.TemporaryDirectory(prefix="localmkl-", ignore_cleanup_errors=True)
-        self._numbers = count()
 
     def __enter__(self):
         return self
 
     def __exit__(self, *_):
         self._stacks.clear()
-        self._folder.cleanup()
 
     def states(self, model, train, sample_weight):
         """Return the model's kernels, fitted on some training rows, and what identifies each of them."""
@@ -187,8 +183,7 @@ class SharedGrams:
         shape = n_kernels, len(self.X), len(self.X)
         if not self.in_files:
             return np.empty(shape)
-        path = Path(self._folder.name) / f"{next(self._numbers)}.npy"
-        return np.asarray(np.lib.format.open_memmap(path, mode="w+", dtype=np.float64, shape=shape))
+        return scratch_array(shape)
 
 
 def _owner(array):

@@ -1,10 +1,13 @@
 """Run the chains of a search: in this process or in workers, stopped and taken up again."""
 
+import os
+import re
 import warnings
 
-from joblib import Parallel, delayed, effective_n_jobs
+from joblib import delayed, effective_n_jobs
 from joblib.parallel import get_active_backend
 
+from localmkl._workers import parallel
 from localmkl.model_selection.cells import columns_of, detached, run_chain
 from localmkl.model_selection.plan import plan
 from localmkl.model_selection.progress import progress_bar
@@ -59,9 +62,9 @@ class Run:
         with progress_bar(total, len(self.cells), shown=shown) as self.advance:
             try:
                 self._run_here() if self.serial else self._run_in_workers()
-            except KeyboardInterrupt:
+            except KeyboardInterrupt as stop:
                 complete = len(self.complete())
-                if complete == 0:
+                if complete == 0 or type(stop) is not KeyboardInterrupt:  # a signal that asks to end at once
                     raise
                 warnings.warn(
                     f"The search was interrupted: {complete} of {len(self.job.candidates)} candidates are "
@@ -92,20 +95,25 @@ class Run:
     def _run_in_workers(self):
         """Run chains as workers are free; what a dying worker loses is run again."""
         losses, results = 0, self._results()
-        while self.pending:
-            try:
-                key, done = next(results)
-            except Exception:  # errors of our code come back as results: a worker has died
-                losses += 1
-                if losses == MAX_LOSSES:
-                    raise
-                results = self._results()
-                continue
-            if isinstance(done, Exception):
-                raise done
-            losses = 0
-            self._note(self.pending[key][1], done)
-            self._finish(key, done)
+        try:
+            while self.pending:
+                try:
+                    key, done = next(results)
+                except Exception as error:  # those of our code come back as results: a worker has died
+                    _raise_if_of_files(error)
+                    losses += 1
+                    if losses == MAX_LOSSES:
+                        raise
+                    results = self._results()
+                    continue
+                if isinstance(done, Exception):
+                    raise done
+                losses = 0
+                self._note(self.pending[key][1], done)
+                self._finish(key, done)
+            next(results, None)  # at their end, workers stay for the next search
+        finally:
+            results.close()  # before it, they are stopped
 
     def _results(self):
         tasks = [
@@ -113,8 +121,8 @@ class Run:
             for key, (chain, fold) in self.pending.items()
         ]
         # Copy-on-write maps are shared like read-only ones, and need no code compiled for read-only arrays.
-        parallel = Parallel(self.n_jobs, return_as="generator_unordered", batch_size=1, mmap_mode="c")
-        return parallel(tasks)
+        n_jobs = effective_n_jobs(self.n_jobs)
+        return parallel(n_jobs, return_as="generator_unordered", batch_size=1, mmap_mode="c")(tasks)
 
     def _memory(self, chain, fold):
         key = fold.number, chain.group
@@ -145,3 +153,11 @@ def _workers_here(n_jobs):
     """Return the number of worker processes that this machine will have; those of a cluster are elsewhere."""
     is_local = type(get_active_backend()[0]).__name__ in LOCAL_BACKENDS
     return effective_n_jobs(n_jobs) if is_local else 0
+
+
+def _raise_if_of_files(error):
+    """Raise the error of the system that kept joblib from handing arrays to workers, if that is the cause."""
+    found = re.search(r"OSError: \[Errno (\d+)\]", str(error.__cause__))
+    if found is not None:
+        number = int(found[1])
+        raise OSError(number, f"{os.strerror(number)} (temporary files of joblib)") from error

@@ -6,7 +6,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from localmkl._checks import check_integer
-from localmkl.persistence import write_whole
+from localmkl._files import check_place, write_whole
 from localmkl.report.quality import TRAINING, assess
 from localmkl.report.subject import Subject
 
@@ -80,8 +80,7 @@ def write_report(
     check_integer("max_samples", max_samples, low=2)
     check_integer("random_state", random_state, low=0)
     path = Path(path)
-    if not path.absolute().parent.is_dir():
-        raise FileNotFoundError(f"The report's folder {str(path.parent)!r} does not exist; make it first.")
+    check_place(path)
     subject = Subject(model, X, y, train, names, kernel_names, max_samples, random_state)
     subject.check_decisions()
     quality = assess(subject, cv=cv, baselines=baselines, seconds=seconds)
