@@ -76,3 +76,11 @@ def test_getting_started_names_every_extra():
     page = (ROOT / "docs" / "getting_started.rst").read_text(encoding="utf-8")
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
     assert set(re.findall(r"^``(\w+)``  ", page, re.MULTILINE)) == set(extras)
+
+
+def test_every_promise_names_a_test_that_is_there():
+    page = (ROOT / "docs" / "promises.rst").read_text(encoding="utf-8")
+    named = re.findall(r"``(tests/\S+\.py)::(\w+)``", page)
+    assert len(named) > 20
+    lost = [pair for pair in named if f"def {pair[1]}(" not in (ROOT / pair[0]).read_text(encoding="utf-8")]
+    assert lost == []

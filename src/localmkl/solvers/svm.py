@@ -26,6 +26,8 @@ NOISE = 1e-16
 STEPS_PER_SAMPLE = 20
 """Steps of sequential minimal optimisation between two direct solves, per sample."""
 MAX_ROUNDS = 200
+LAST_ROUNDS = 10
+"""The same, for kernels that have turned out to be beyond double precision."""
 PATIENCE = 2
 """Rounds that may pass without the gap losing a tenth: then small steps crawl."""
 MORE_PATIENCE = 20
@@ -105,7 +107,7 @@ class InnerSVM:
             return
         best, best_alpha, mark = self.gap, self.alpha.copy(), self.gap
         stalled, patience, taken, tried = 0, PATIENCE, 0, False
-        for _ in range(MAX_ROUNDS):
+        for _ in range(MAX_ROUNDS if self._failures <= MOST_FAILURES else LAST_ROUNDS):
             count, violation = solve_svm(
                 K,
                 self.y,
