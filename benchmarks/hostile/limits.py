@@ -39,7 +39,7 @@ def trial(seed):
         "work": work,
         "limit": "group" if seed // 4 % 2 and _group_folder() else "process",
         "method": str(rng.choice(METHODS[1:] if work == "tune" else METHODS)),
-        "rows": int(rng.integers(1000, 1700)) if work != "predict" else int(rng.integers(600, 1500)),
+        "rows": int(rng.integers(600, 1400)),
         "kernels": int(rng.integers(4, 11)),
         "classes": int(rng.choice([2, 2, 3])),
         "learning": bool(rng.integers(2)),
@@ -71,12 +71,12 @@ def _judge(case):
     room = int(case["share"] * 1.2 * 8 * case["kernels"] * case["rows"] ** 2)
     if case["work"] == "predict":
         room = int(case["share"] * 2**27)
-    problem, noted = None, False
+    problem, noted, before = None, False, _status("VmRSS")
     if case["limit"] is not None:
         with _limited(case["limit"], room):
             problem, noted = _outcome(run)
     gc.collect()
-    peak = _peak_growth(run)
+    peak = _peak(run) - before
     found = {"said": said(), "peak": peak, "room": room, "off": round(said() / peak - 1.0, 3)}
     if problem is None:
         verdict, defect = "on disk" if noted else "finished", None
@@ -113,7 +113,7 @@ def _prepare(case):
     widths = np.logspace(-2.5, 0, case["kernels"])
     kernels = [RBF(factor=10.0 * width) if case["learning"] else RBF(gamma=width) for width in widths]
     kind = getattr(localmkl, case["method"] + "Classifier")
-    options = {"random_state": 0, "n_init": 2, "max_iter": 10}
+    options = {"random_state": 0, "n_init": 2, "max_iter": 5}
     options = {key: value for key, value in options.items() if key in kind().get_params()}
 
     def make():
@@ -233,14 +233,13 @@ def _data(n_rows, n_classes, seed):
     return X, np.digitize(score, np.quantile(score, np.arange(1, n_classes) / n_classes))
 
 
-def _peak_growth(run):
-    """Return the bytes by which the memory of this process peaks above what it is before."""
+def _peak(run):
+    """Return the bytes at which the memory of this process peaks."""
     Path("/proc/self/clear_refs").write_text("5")  # the peak begins anew
-    before = _status("VmRSS")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         run()
-    return max(1, _status("VmHWM") - before)
+    return _status("VmHWM")
 
 
 def _status(key):
