@@ -1,10 +1,6 @@
-"""Peak memory of a fit as a multiple of its Gram stack, how its time grows with the samples, what was said.
-
-"said" is what the package counts before it begins, and refuses if that is not there.
-"""
+"""Peak memory of a fit as a multiple of its Gram stack, and how the time grows with the samples."""
 
 from benchmarks import harness
-from benchmarks.hostile import limits
 
 CODE = """
 import time
@@ -70,34 +66,4 @@ def run(smoke):
                 "whole fit (s)": time,
             }
         )
-    return rows + [_said(*case) for case in (CASES[:1] if smoke else CASES)]
-
-
-CASES = [
-    ("predict", "MKL", 600, 4, 2),
-    *(("fit", method, 1500, 5, 2) for method in limits.METHODS),
-    ("fit", "MKL", 4000, 5, 2),
-    ("fit", "CLMKL", 3000, 20, 2),
-    ("fit", "CLMKL", 2000, 10, 3),
-    ("search", "MKL", 1500, 20, 2),
-    ("search", "CLMKL", 3000, 5, 2),
-    ("search", "HLMKL", 2000, 10, 3),
-    ("tune", "MKL", 2000, 10, 2),
-    ("tune", "CLMKL", 1500, 20, 2),
-    ("predict", "CLMKL", 3000, 10, 2),
-    ("predict", "LMKL", 2000, 10, 3),
-]
-
-
-def _said(work, method, n_rows, n_kernels, n_classes):
-    """Return what one kind of work said and took, beyond a process that has done it before on few rows."""
-    case = {"work": work, "method": method, "rows": n_rows, "kernels": n_kernels, "classes": n_classes}
-    found = limits.run_case({**case, "limit": None, "learning": False, "share": 1.0, "seed": 0})
-    return {
-        "what": f"{work} {method}, {n_classes} classes",
-        "n": n_rows,
-        "kernels": n_kernels,
-        "peak (MB)": found["peak"] / 1e6,
-        "said (MB)": found["said"] / 1e6,
-        "said / peak": found["said"] / found["peak"],
-    }
+    return rows
