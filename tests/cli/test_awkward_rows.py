@@ -78,7 +78,7 @@ def test_a_model_that_did_not_converge_is_named_when_it_is_used(call, model, tab
     unfinished.duality_gap_ = 0.25
     localmkl.save(unfinished, "unfinished.localmkl")
     for command in ("predict", "report"):
-        said = call(command, "unfinished.localmkl", table.test, "--out", "x.out")
+        said = call(command, "unfinished.localmkl", table.test, "--out", f"{command}.out")
         assert "The model did not converge: its duality gap is 2.5e-01, and 1e-03 was asked for." in said.err
 
 

@@ -163,8 +163,10 @@ def test_a_full_disk_behind_stdout_is_said(monkeypatch):
 
 SLEEPER = """
 import sys, time, typer
+from localmkl.cli import voice
 from localmkl.cli.voice import Voice, stop_on_signals
 stop_on_signals()
+voice.GRACE = {grace}
 try:
     with Voice().plainly():
         try:
@@ -179,10 +181,10 @@ except typer.Exit as end:
 
 
 @pytest.mark.skipif(os.name == "nt", reason="signals of POSIX systems")
-@pytest.mark.parametrize("names", ["SIGTERM", "SIGHUP", "SIGINT SIGTERM"])
+@pytest.mark.parametrize("names", ["SIGTERM", "SIGHUP", "SIGINT SIGTERM", "SIGTERM lost"])
 def test_signals_that_ask_to_end_stop_like_ctrl_c_and_a_second_one_at_once(names):
-    first, *second = (getattr(signal, name) for name in names.split())
-    code = SLEEPER.format(pause=60 if second else 0)
+    first, *second = (getattr(signal, name) for name in names.split() if name != "lost")
+    code = SLEEPER.format(pause=60 if second or "lost" in names else 0, grace=0.1 if "lost" in names else 60)
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
     restore = {"preexec_fn": lambda: signal.signal(signal.SIGINT, signal.default_int_handler)}
     with subprocess.Popen([sys.executable, "-c", code], **pipes, **restore) as process:
@@ -193,7 +195,7 @@ def test_signals_that_ask_to_end_stop_like_ctrl_c_and_a_second_one_at_once(names
             process.send_signal(number)
         _, err = process.communicate(timeout=30)
     assert process.returncode == STOPPED
-    assert err == ("" if second else "Stopped.\n")
+    assert err == ("Stopped.\n" if names in ("SIGTERM", "SIGHUP") else "")
 
 
 LEAVER = """

@@ -468,5 +468,7 @@ def main():
     stop_on_signals()
     try:
         app()
+    except KeyboardInterrupt:  # before a command has begun
+        raise SystemExit(INTERRUPTED) from None
     finally:
         end_on_signals()

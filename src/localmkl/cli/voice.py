@@ -4,6 +4,7 @@ Exit codes: 0 done; 1 a file or its content is not what was expected; 2 the comm
 130 stopped, by Ctrl-C or by a signal that asks to end.
 """
 
+import _thread
 import csv
 import errno
 import io
@@ -12,6 +13,7 @@ import os
 import re
 import signal
 import sys
+import time
 import warnings
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -45,6 +47,9 @@ SPOKEN = {
     },
 }
 """What is called otherwise on the command line than in Python."""
+GRACE = 3.0
+"""Seconds to stop in; callbacks of compiled code swallow exceptions, and with them the wish to stop."""
+
 FULL = {
     errno.ENOSPC: "the disk is full; make room",
     errno.EDQUOT: "your share of the disk is used up; make room",
@@ -81,10 +86,16 @@ def end_on_signals():
 
 def _stop(number, frame):
     end_on_signals()
+    _thread.start_new_thread(_end_soon, ())  # not by `threading`, whose locks may be held just now
     raise Stopped
 
 
-def _end(number, frame):
+def _end_soon():
+    time.sleep(GRACE)
+    _end()
+
+
+def _end(*_):
     if sys.stderr.isatty():
         os.write(2, b"\x1b[?25h")  # a progress bar hides the cursor
     os._exit(INTERRUPTED)

@@ -167,7 +167,7 @@ class BaseMKL(BaseEstimator, ABC):
         rows = min(n_rows, max(1, BLOCK_ENTRIES // max(n_columns, 1)))
         blocks = max(2 * len(self.support_), self._gate_matrices * n_columns)
         together = 0
-        if not self._precomputed:
+        if self.kernels_ is not None:
             widest = max(len(members) for members in sweeps(self.kernels_))
             entries = widest * rows * len(self.support_)
             together = entries if widest > 1 and entries <= SHARED_ENTRIES else 0

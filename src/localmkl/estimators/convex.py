@@ -256,9 +256,7 @@ class LocalMKL(ConvexMKL):
 
     @property
     def _gate_matrices(self):
-        if not isinstance(self.gate, str):
-            return 0
-        return GATE_MATRICES - (self.gate_kernel is not None)
+        return GATE_MATRICES
 
     def _gating_bytes(self, n_samples):
         if not isinstance(self.gate, str):
