@@ -52,7 +52,7 @@ class GatedMKL(BaseMKL):
 
     @property
     def _gate_matrices(self):
-        return GATE_MATRICES - (self.gate_kernel is not None)
+        return GATE_MATRICES
 
     def _solving_bytes(self, n_samples, n_kernels, n_problems, itemsize, models=1):
         threads = min(n_problems, effective_n_jobs(self.n_jobs))
