@@ -1,4 +1,4 @@
-"""What fits, searches, ``tune`` and predictions say of their memory before they begin, and what they then take.
+"""What fits, searches, ``tune`` and predictions say of their memory beforehand, and what they then take.
 
 Both are beyond a process that has done the same on few rows; what does not fit is refused by what was said.
 """
