@@ -48,7 +48,10 @@ def trial(seed):
         "share": float(rng.uniform(0.5, 1.6)),
         "seed": seed,
     }
-    return run_case(case)
+    try:
+        return run_case(case)
+    except subprocess.TimeoutExpired as error:
+        return {"verdict": "too slow", "defect": f"no end within {error.timeout:.0f} s", **case}
 
 
 def run_case(case):
