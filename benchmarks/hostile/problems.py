@@ -254,14 +254,12 @@ def witness(model, stack, alpha, weights, intercept, y, C):
     c, a = model.memberships_.astype(WIDE), alpha.astype(WIDE)
     factors = model.factors_.astype(WIDE)
     u = c * a[:, None]
-    q, f, size = (
-        np.zeros(weights.shape, WIDE),
-        np.full(len(y), WIDE(intercept)),
-        np.zeros(weights.shape, WIDE),
-    )
-    doubts = np.zeros(len(y), WIDE)
+    q, size = np.zeros((2, *weights.shape), WIDE)
+    doubts, diagonals, f = np.zeros((3, len(y)), WIDE)
+    f += intercept
     for m in range(weights.shape[1]):
         gram = stack.block(m).astype(WIDE) * factors[m]
+        diagonals += gram.diagonal()
         for j in range(weights.shape[0]):
             image = gram @ u[:, j]
             rough = np.abs(gram) @ np.abs(u[:, j])
@@ -275,14 +273,11 @@ def witness(model, stack, alpha, weights, intercept, y, C):
     p = _p(model)
     primal = (weights * q).sum() / 2 * max(WIDE(1.0), _norm(weights.astype(WIDE), p).max()) + C @ losses
     dual = y @ a - epsilon * np.abs(a).sum() - sum(_dual_norm(own, p) for own in q) / 2
-    widest = np.abs(y).max() + epsilon + 10.0 * np.abs(f).max() + abs(intercept)
-    dual -= abs(math.fsum(alpha)) * widest
-    steps = len(y) + weights.size + 20
-    doubt = (
-        steps
-        * UNIT
-        * (size.sum() + C @ (doubts + np.abs(f) + np.abs(y)) + np.abs(y) @ np.abs(a) + abs(primal))
-    )
+    # An answer with a primal like this has scores, and so a best intercept, of at most this size.
+    widest = np.sqrt(2 * max(primal, WIDE(0.0)) * np.max((c**2).sum(axis=1) * diagonals))
+    dual -= abs(math.fsum(alpha)) * (np.abs(y).max() + epsilon + widest)
+    rough = size.sum() + C @ (doubts + np.abs(f) + np.abs(y)) + np.abs(y) @ np.abs(a) + abs(primal)
+    doubt = (len(y) + weights.size + 20) * UNIT * rough
     if primal <= 2 * doubt:
         return 0.0, float("inf")  # the witness cannot tell it from zero
     return float((primal - dual) / primal), float(2 * doubt / (primal - doubt))
