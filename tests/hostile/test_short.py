@@ -2,6 +2,7 @@
 
 import json
 import sys
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 
@@ -52,3 +53,19 @@ def test_hangs_crashes_and_exceptions_become_rows_and_a_run_goes_on_where_it_was
     told = campaign.summarise("wrongly", again, tmp_path)
     assert "6 trials, 3 defects" in told
     assert json.loads((tmp_path / "hostile_wrongly.json").read_text())["verdicts"]["fine"] == 3
+
+
+def test_the_witness_of_problems_objects_to_certificates_that_lie(monkeypatch):
+    from benchmarks.hostile import problems
+
+    from localmkl.solvers import certify
+
+    honest = certify._judge
+
+    def lying(*arguments):
+        solution = honest(*arguments)
+        return replace(solution, gap=0.5 * solution.gap)
+
+    monkeypatch.setattr(certify, "_judge", lying)
+    told = [problems.trial(seed)["defect"] or "" for seed in range(12)]
+    assert sum("the gap is" in defect for defect in told) >= 3
