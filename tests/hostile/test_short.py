@@ -21,6 +21,13 @@ def test_no_trial_of_a_short_campaign_finds_a_defect(name):
     assert [(seed, row["defect"]) for seed, row in enumerate(rows) if row["defect"]] == []
 
 
+@pytest.mark.parametrize("seed", [1238, 58252, 58332])
+def test_problems_that_once_were_a_defect_are_none(seed):
+    from benchmarks.hostile import problems
+
+    assert problems.trial(seed)["defect"] is None
+
+
 TRIALS_THAT_GO_WRONG = """
 import os, time
 LIMIT = 0.5

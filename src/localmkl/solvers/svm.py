@@ -93,6 +93,7 @@ class InnerSVM:
         rounding allows no further progress.
         """
         self._improve(K, target)
+        np.clip(self.alpha, self.lower, self.upper, out=self.alpha)  # a step to a bound may round beyond it
         balance(self.alpha, self.lower, self.upper)
         return self
 
