@@ -32,8 +32,6 @@ KMEANS_COPIES = 7
 KEPT_FREE = 2**25
 """Largest array whose memory the C library may keep when it is freed."""
 FEWER = "use fewer rows or kernels, or precomputed Grams in float32"
-MEMORY_FILES = ("tmpfs", "ramfs", "devtmpfs")
-"""File systems whose files take memory."""
 UNLIMITED = 2**60
 """Limits from here on are none: version 1 of control groups writes the largest number there is."""
 
@@ -97,11 +95,8 @@ def require_factor(n_free):
 
 
 def disk_room(folder):
-    """Return the bytes free in a folder, and whether its files take memory, or what is limited as memory."""
-    maps_are_limited = (
-        resource is not None and resource.getrlimit(resource.RLIMIT_AS)[0] != resource.RLIM_INFINITY
-    )
-    return shutil.disk_usage(folder).free, maps_are_limited or _file_system(folder) in MEMORY_FILES
+    """Return the bytes free in a folder."""
+    return shutil.disk_usage(folder).free
 
 
 def available_memory(root="/"):
@@ -177,17 +172,6 @@ def _left_by_limits(root):
             limit = resource.getrlimit(getattr(resource, kind))[0]
             if limit != resource.RLIM_INFINITY:
                 yield limit - int(words[name]) * 1024
-
-
-def _file_system(folder):
-    """Return the type of the file system that a folder is in, or None where the system does not say."""
-    folder = Path(folder).resolve()
-    best, found = -1, None
-    for line in _text(Path("/proc/self/mounts")).splitlines():
-        _, place, kind, *_ = line.split(" ")
-        if folder.is_relative_to(place) and len(place) >= best:
-            best, found = len(place), kind
-    return found
 
 
 def _table(path):

@@ -26,7 +26,7 @@ from localmkl import (
 from localmkl.backends import compiled, together_compiled
 from localmkl.estimators import _gating
 from localmkl.kernels import RBF, Linear
-from localmkl.model_selection import GramsOnDiskWarning, MKLSearchCV
+from localmkl.model_selection import MKLSearchCV
 
 KERNELS = [RBF(gamma=0.1), RBF(gamma=1.0), Linear()]
 FOLDS = KFold(2, shuffle=True, random_state=0)
@@ -449,32 +449,6 @@ def test_the_bar_goes_to_stderr_and_only_when_asked_for(capsys):
     assert capsys.readouterr() == ("", "")
 
 
-def test_large_stacks_live_in_a_file_that_is_removed(monkeypatch, tmp_path):
-    import tempfile
-
-    from localmkl.model_selection import grams
-
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    X, y = data()
-    scarce(monkeypatch, 8 * len(KERNELS) * len(X) ** 2)
-    seen, make = [], grams.scratch_array
-
-    def spy(shape):
-        seen.append(shape)
-        return make(shape)
-
-    monkeypatch.setattr(grams, "scratch_array", spy)
-    grid = {"C": [0.1, 1.0]}
-    with pytest.warns(GramsOnDiskWarning, match=r"bytes of Gram stacks go to files in .* bytes are free"):
-        large = MKLSearchCV(build(MKLClassifier), grid, cv=FOLDS).fit(X, y)
-    assert seen == [(len(KERNELS), len(X), len(X))]
-    assert list(tmp_path.iterdir()) == []
-    monkeypatch.undo()
-    np.testing.assert_array_equal(
-        scores_of(large), scores_of(MKLSearchCV(build(MKLClassifier), grid, cv=FOLDS).fit(X, y))
-    )
-
-
 def scarce(monkeypatch, beside):
     """Leave as much memory as the fits of a search need, and a little less than its stacks need too."""
     from localmkl.model_selection import grams
@@ -490,31 +464,21 @@ def scarce(monkeypatch, beside):
     monkeypatch.setattr(grams.SharedGrams, "settle", with_little)
 
 
-def test_stacks_that_fit_neither_memory_nor_disk_are_refused_before_any_is_computed(monkeypatch):
+def test_stacks_that_do_not_fit_are_refused_before_any_is_computed(monkeypatch):
     from localmkl.model_selection import grams
 
     X, y = data()
     calls = []
     search = MKLSearchCV(MKLClassifier([lambda A, B: calls.append(1)]), {"C": [0.1, 1.0]}, cv=FOLDS)
-    scarce(monkeypatch, 1)
-    monkeypatch.setattr(grams, "disk_room", lambda folder: (1000, False))
+    monkeypatch.setattr(grams, "disk_room", lambda folder: 1000)
+    with pytest.raises(MemoryError, match=r"workers share need [\d,]+ bytes in .* 1,000 bytes are available"):
+        search.set_params(n_jobs=2).fit(X, y)
+    scarce(monkeypatch, 8 * len(X) ** 2)
     with pytest.raises(
-        MemoryError, match=r"need [\d,]+ bytes and its fits [\d,]+ bytes; .* and 1,000 bytes in"
+        MemoryError, match=r"The search on 40 rows needs [\d,]+ bytes of memory, [\d,]+ bytes"
     ):
-        search.fit(X, y)
-    monkeypatch.setattr(grams, "disk_room", lambda folder: (10**12, True))
-    with pytest.raises(MemoryError, match="which counts as memory"):
-        search.fit(X, y)
+        search.set_params(n_jobs=None).fit(X, y)
     assert calls == []
-
-
-def test_fits_that_do_not_fit_into_memory_are_refused_before_the_search_begins(monkeypatch):
-    X, y = data()
-    monkeypatch.setattr(_resources, "available_memory", lambda: 1000)
-    with pytest.raises(
-        MemoryError, match=r"beside its Gram stacks, needs [\d,]+ bytes of memory, 1,000 bytes"
-    ):
-        MKLSearchCV(build(MKLClassifier), {"C": [0.1, 1.0]}, cv=2).fit(X, y)
 
 
 def test_a_fit_that_finds_no_memory_ends_the_search(monkeypatch):

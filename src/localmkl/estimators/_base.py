@@ -39,8 +39,8 @@ from localmkl.solvers.objective import EpsilonInsensitive, Hinge, Problem
 
 PRECOMPUTED = "precomputed"
 COSINE = "cosine"
-BLOCK_ENTRIES = 2**22
-"""Entries of one cross-Gram that prediction holds at a time."""
+BLOCK_ENTRIES = 2**22 + 2**19
+"""Entries of one cross-Gram that prediction holds: just more than the C library keeps when they are freed."""
 
 
 @dataclass(frozen=True)

@@ -2,11 +2,10 @@
 
 A kernel is fitted on the training rows of every fold. Where it learns the same on all of them (mostly
 nothing), its Gram over all rows serves every fold; where it does not, it is computed for each fold anew.
-Stacks are kept in memory; one fold's at a time, if all are too much; in files if these are, and this is said.
+Stacks are kept in memory, one fold's at a time if all are too much; worker processes read them from files.
 """
 
 import tempfile
-import warnings
 
 import joblib
 import numpy as np
@@ -21,20 +20,6 @@ from localmkl.kernels.vectors import CallableKernel
 
 WORKER = 2**27
 """Bytes of a worker process before it does anything."""
-
-
-class GramsOnDiskWarning(UserWarning):
-    """The Gram stacks of a search go to files, because they do not fit into memory.
-
-    Examples
-    --------
-    To stop rather than read the disk:
-
-    >>> import warnings
-    >>> with warnings.catch_warnings():
-    ...     warnings.simplefilter("error", GramsOnDiskWarning)
-    ...     # search.fit(X, y)
-    """
 
 
 class SharedGrams:
@@ -77,45 +62,32 @@ class SharedGrams:
         workers : int
             Processes on this machine that fit at the same time, beside this one.
         """
-        shared = self.in_files
         gram = matrix_bytes(len(self.X))
         sizes = {key: gram * self._n_grams(*key) for keys in stacks for key in keys}
         first = stacks[0][0]
         every, one_by_one = sum(sizes.values()), max(sum(sizes[k] for k in {first, *keys}) for keys in stacks)
         last = sizes[first] + (max(sizes.values()) if len(sizes) > 1 else 0)
-        if shared:
+        if self.in_files:
             beside = workers * (beside + WORKER) + self._copied_for_workers()
+            self._require_room(every)
         computing = 2 * gram if every else 0
         beside, at_last = max(beside, computing), max(at_last, computing)
-        require_memory(max(beside, at_last), f"The search on {len(self.X)} rows, beside its Gram stacks,")
         available = available_memory()
-        if not shared:
-            for needed, in_turn in ((every, False), (one_by_one, True)):
-                if available is None or max(needed + beside, last + at_last) <= available:
-                    return in_turn
-            self.in_files = True
-        self._check_disk(every if shared else one_by_one, max(beside, at_last), available)
-        return not shared
+        together = max(every + beside, last + at_last)
+        in_turn = not self.in_files and available is not None and together > available
+        needed = max(one_by_one + beside, last + at_last) if in_turn else together
+        require_memory(needed, f"The search on {len(self.X)} rows")
+        return in_turn
 
-    def _check_disk(self, needed, beside, available):
-        """Raise unless stacks of this size fit into the folder; say so if they do not fit into memory."""
+    def _require_room(self, needed):
+        """Raise unless files of so many bytes fit into the folder for temporary files."""
         folder = tempfile.gettempdir()
-        free, takes_memory = disk_room(folder)
-        too_much = available is not None and needed + beside > available
-        where = f"in {folder!r}, which counts as memory" if takes_memory else f"in {folder!r}"
-        if needed > free or (too_much and takes_memory):
+        free = disk_room(folder)
+        if needed > free:
             raise MemoryError(
-                f"The Gram stacks of the search need {needed:,} bytes and its fits {beside:,} bytes; "
-                f"{available:,} bytes of memory are available, and {free:,} bytes {where}; use fewer rows or "
-                "kernels, or another folder for temporary files (the environment variable TMPDIR)."
-            )
-        if too_much:
-            warnings.warn(
-                f"{needed:,} bytes of Gram stacks go to files {where}, where {free:,} bytes are free: with "
-                f"{beside:,} bytes for fits they do not fit into the {available:,} bytes of memory that are "
-                "available; every fit then reads the disk.",
-                GramsOnDiskWarning,
-                stacklevel=5,
+                f"The Gram stacks that workers share need {needed:,} bytes in {folder!r}, {free:,} bytes are "
+                "available; use one worker, or another folder for temporary files (the environment variable "
+                "TMPDIR)."
             )
 
     def _n_grams(self, states, cosine):
