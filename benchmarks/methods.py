@@ -13,7 +13,8 @@ from localmkl import (
     MKLClassifier,
     UniformMKLClassifier,
 )
-from localmkl.solvers.objective import Hinge, Problem
+from localmkl.solvers.losses import Hinge
+from localmkl.solvers.objective import Problem
 
 
 def run(smoke):
@@ -44,7 +45,7 @@ def run(smoke):
     svc = SVC(kernel="precomputed").fit(uniform, y)
     rows.append(_row("UNIF by SVC", time / unit, svc.score(blobs.grams[:, n:, :n].sum(axis=0), y_test)))
 
-    problem = Problem(inner, np.ones(len(inner)), np.ones((n, 1)), y, np.ones(n), Hinge(), 4 / 3)
+    problem = Problem(GramStack(inner), np.ones((n, 1)), y, np.ones(n), Hinge(), 4 / 3)
     time = harness.seconds(lambda: algorithm_1(problem, 1e-3), repeats=1, warmup=0)
     solution = algorithm_1(problem, 1e-3)
     scores = np.einsum(

@@ -8,10 +8,12 @@ import numpy as np
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.svm import SVC, SVR
 
-from localmkl.backends import compiled, reference
+from localmkl.backends import compiled, together
 from localmkl.gates import KernelKMeansGate
 from localmkl.solvers.certify import certify
-from localmkl.solvers.objective import Hinge, Problem, closed_form_weights, full_dual, uniform_weights
+from localmkl.solvers.losses import Hinge
+from localmkl.solvers.objective import Problem, closed_form_weights, full_dual, uniform_weights
+from localmkl.stacks import GramStack, Stack
 
 
 @dataclass
@@ -26,8 +28,7 @@ class Blobs:
 
     def problem(self, p, n_clusters, C=1.0, loss=None, y=None):
         return Problem(
-            self.grams,
-            np.ones(len(self.grams)),
+            GramStack(self.grams),
             self.memberships(n_clusters),
             self.y if y is None else y,
             np.full(len(self.y), C),
@@ -74,7 +75,7 @@ def algorithm_1(problem, tol, patience=60.0):
     kernel = np.empty((n, n))
     while True:
         kernel[...] = 0.0
-        for m, gram in enumerate(problem.grams):
+        for m, gram in enumerate(problem.stack.grams):
             kernel += ((c * weights[:, m]) @ c.T) * gram
         options = {"C": problem.C[0], "kernel": "precomputed", "tol": svm_tol, "cache_size": 1000}
         if isinstance(problem.loss, Hinge):
@@ -85,7 +86,7 @@ def algorithm_1(problem, tol, patience=60.0):
         alpha[svc.support_] = svc.dual_coef_[0]
         parts = c[svc.support_] * alpha[svc.support_, None]
         norms = np.empty_like(weights)
-        for m, gram in enumerate(problem.grams):
+        for m, gram in enumerate(problem.stack.grams):
             block = gram[np.ix_(svc.support_, svc.support_)]
             norms[:, m] = np.einsum("ij,ij->j", parts, block @ parts)
         scores = kernel[:, svc.support_] @ alpha[svc.support_]
@@ -94,7 +95,7 @@ def algorithm_1(problem, tol, patience=60.0):
         dual = full_dual(problem, alpha, norms)
         if primal - dual <= tol * primal or time.monotonic() > end:
             return certify(problem, weights, alpha)
-        inner_dual = problem.loss.dual_value(alpha, y) - 0.5 * np.sum(weights * norms)
+        inner_dual = problem.loss.dual_terms(alpha, y, problem.C).sum() - 0.5 * np.sum(weights * norms)
         if primal - inner_dual > 0.5 * (primal - dual):
             svm_tol *= 0.1
         else:
@@ -124,17 +125,23 @@ def count_reads(function, n_rows):
         reads += 0.5 * share**2 * (grams.shape[0] > 1)  # one triangle of the chosen rows and columns
         return original_products(grams, rows, vectors, **options)
 
-    def rows_again(grams, rows, columns, vectors):
+    def combine_together(grams, rows, weights, *others, **options):
+        nonlocal reads
+        reads += 0.5 * np.any(weights != 0.0, axis=(0, 1)).mean()
+        original_together(grams, rows, weights, *others, **options)
+
+    def plain_products(stack, vectors, rows=None):
         nonlocal reads
         reads += 1.0 if rows is None else len(rows) / n_rows
-        return original_rows(grams, rows, columns, vectors)
+        return original_plain(stack, vectors, rows)
 
     original_combine, original_products = compiled.combine, compiled.block_products
-    original_rows = reference.products_of_rows
+    original_together, original_plain = together.combine_together, Stack.plain_products
     with (
         patch.object(compiled, "combine", combine),
         patch.object(compiled, "block_products", products),
-        patch.object(reference, "products_of_rows", rows_again),
+        patch.object(together, "combine_together", combine_together),
+        patch.object(Stack, "plain_products", plain_products),
     ):
         function()
     return reads

@@ -7,7 +7,9 @@ from benchmarks import harness
 from benchmarks.references import make_blobs
 from localmkl.solvers.certify import certify
 from localmkl.solvers.convex import solve_convex
-from localmkl.solvers.objective import Hinge, Problem
+from localmkl.solvers.losses import Hinge
+from localmkl.solvers.objective import Problem
+from localmkl.stacks import GramStack
 
 
 def run(smoke):
@@ -17,9 +19,7 @@ def run(smoke):
         for m in (4, 6):
             K = blobs.grams[m]
             for C in (1.0, 100.0):
-                problem = Problem(
-                    K[None], np.ones(1), np.ones((n, 1)), blobs.y, np.full(n, C), Hinge(), np.inf
-                )
+                problem = Problem(GramStack([K]), np.ones((n, 1)), blobs.y, np.full(n, C), Hinge(), np.inf)
                 svc = SVC(C=C, kernel="precomputed", cache_size=1000).fit(K, blobs.y)
                 alpha = np.zeros(n)
                 alpha[svc.support_] = svc.dual_coef_[0]

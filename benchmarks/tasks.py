@@ -6,7 +6,7 @@ from benchmarks import harness
 from benchmarks.references import algorithm_1, make_blobs, times_faster
 from localmkl import CLMKLClassifier, GramStack
 from localmkl.solvers.convex import solve_convex
-from localmkl.solvers.objective import EpsilonInsensitive
+from localmkl.solvers.losses import EpsilonInsensitive
 
 
 def run(smoke):

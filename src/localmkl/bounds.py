@@ -14,7 +14,7 @@ from scipy.optimize import brentq
 from scipy.special import entr
 
 from localmkl._checks import check_integer, check_number
-from localmkl.solvers.objective import EpsilonInsensitive, Hinge
+from localmkl.solvers.losses import EpsilonInsensitive, Hinge
 
 
 def rademacher_bound(diagonals, memberships, p, D):

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from localmkl.backends import compiled, load, reference, together_compiled, together_reference
+from localmkl.backends import compiled, load, reference, together
+from localmkl.stacks import GramStack
 
 
 @pytest.fixture(params=["all columns", "picked columns"], autouse=True)
@@ -20,13 +21,19 @@ def reading(request, monkeypatch):
 @pytest.fixture(autouse=True)
 def threads_for_small_stacks_too(monkeypatch):
     monkeypatch.setattr(compiled, "_WORTH_THREADS", 0)
-    monkeypatch.setattr(together_compiled, "_WORTH_THREADS", 0)
+    monkeypatch.setattr(together, "_WORTH_THREADS", 0)
 
 
 def stack(n=37, n_kernels=5, seed=0, dtype=np.float64):
     rng = np.random.default_rng(seed)
     factors = rng.normal(size=(n_kernels, n, 8))
     return (factors @ factors.transpose(0, 2, 1)).astype(dtype)
+
+
+def plain(grams, rows):
+    """Return the stack that computes in NumPy."""
+    one = GramStack(grams).using(backend="reference")
+    return one if rows is None else one[np.ix_(rows, rows)]
 
 
 ROWS = {
@@ -51,7 +58,7 @@ def test_combinations_agree(rows, n_clusters, dtype, parallel):
     weights[:, 2] = 0.0
     weights[0, 1] = 0.0
     memberships = rng.dirichlet(np.ones(n_clusters), size=n)
-    expected = reference.combine(grams, rows, weights, memberships)
+    expected = plain(grams, rows).combine(weights, memberships)
     np.testing.assert_allclose(
         compiled.combine(grams, rows, weights, memberships, parallel=parallel),
         expected,
@@ -76,12 +83,15 @@ def test_combinations_for_several_problems_agree(n_problems, n_clusters, rows, d
     weights[:, :, 2] = 0.0
     weights[0, 0, 1] = 0.0
     memberships = rng.dirichlet(np.ones(n_clusters), size=n)
-    found = together_compiled.combine_together(grams, rows, weights, memberships, parallel=parallel)
-    expected = together_reference.combine_together(grams, rows, weights, memberships)
+    found = np.full((n_problems + 1, n, n), np.nan)
+    places = np.random.default_rng(2).permutation(n_problems + 1)[:n_problems]
+    together.combine_together(grams, rows, weights, memberships, found, places, parallel=parallel)
+    expected = np.full_like(found, np.nan)
+    plain(grams, rows).combine_several(weights, memberships, expected, places)
     np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
-    for own, kernel in zip(weights, found, strict=True):
-        alone = reference.combine(grams, rows, own, memberships)
-        np.testing.assert_allclose(kernel, alone, rtol=1e-12, atol=1e-12)
+    for own, place in zip(weights, places, strict=True):
+        alone = plain(grams, rows).combine(own, memberships)
+        np.testing.assert_allclose(found[place], alone, rtol=1e-12, atol=1e-12)
 
 
 def test_rows_may_leave_out_whole_stretches():
@@ -89,10 +99,10 @@ def test_rows_may_leave_out_whole_stretches():
     grams, rng = stack(n=n, n_kernels=2), np.random.default_rng(1)
     rows = np.r_[1:40, 2 * compiled._STRETCH + 30 : n : 7]
     memberships, weights = rng.dirichlet([1.0, 1.0], size=len(rows)), rng.uniform(size=(3, 2, 2))
-    for own, kernel in zip(
-        weights, together_compiled.combine_together(grams, rows, weights, memberships), strict=True
-    ):
-        expected = reference.combine(grams, rows, own, memberships)
+    kernels = np.empty((3, len(rows), len(rows)))
+    together.combine_together(grams, rows, weights, memberships, kernels, range(3))
+    for own, kernel in zip(weights, kernels, strict=True):
+        expected = plain(grams, rows).combine(own, memberships)
         np.testing.assert_allclose(kernel, expected, rtol=1e-12, atol=1e-12)
         np.testing.assert_allclose(compiled.combine(grams, rows, own, memberships), expected, atol=1e-12)
 
@@ -109,7 +119,7 @@ def test_block_products_agree(chosen, n, n_vectors, dtype, parallel):
     vectors = np.random.default_rng(1).normal(size=(n if rows is None else len(rows), n_vectors))
     np.testing.assert_allclose(
         compiled.block_products(grams, rows, vectors, parallel=parallel),
-        reference.block_products(grams, rows, vectors),
+        plain(grams, rows).products(vectors),
         rtol=1e-9,
         atol=1e-9,
     )
@@ -123,8 +133,8 @@ def test_block_norms_agree_and_are_quadratic_forms(rows):
     vectors = np.random.default_rng(1).normal(size=(part.shape[1], 2))
     vectors[::2] = 0.0
     expected = np.einsum("ij,mik,kj->jm", vectors, part, vectors)
-    for backend in (compiled, reference):
-        np.testing.assert_allclose(backend.block_norms(grams, rows, vectors), expected, atol=1e-9)
+    for one in (plain(grams, rows), plain(grams, rows).using(backend="compiled")):
+        np.testing.assert_allclose(one.norms(vectors), expected, atol=1e-9)
 
 
 @pytest.mark.parametrize("shrink", [True, False])

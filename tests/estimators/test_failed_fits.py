@@ -14,7 +14,7 @@ X, Y = make_localized(60, random_state=0)[:2]
 STEPS = {
     "the stack": (_base, "compute_stack"),
     "the factors": (_base, "learn_factors"),
-    "the solver": (convex, "solve_convex"),
+    "the solver": (convex, "solve_all"),
     "the solver's gate": (gated, "solve_gated"),
     "the end": (_base.BaseMKL, "_store_common"),
 }

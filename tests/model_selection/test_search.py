@@ -23,7 +23,7 @@ from localmkl import (
     UniformMKLRegressor,
     _resources,
 )
-from localmkl.backends import compiled, together_compiled
+from localmkl.backends import compiled, together
 from localmkl.estimators import _gating
 from localmkl.kernels import RBF, Linear
 from localmkl.model_selection import MKLSearchCV
@@ -319,9 +319,7 @@ def test_neighbours_save_most_of_the_reading():
         with (
             patch.object(compiled, "combine", counted(compiled.combine, calls)),
             patch.object(compiled, "block_products", counted(compiled.block_products, calls)),
-            patch.object(
-                together_compiled, "combine_together", counted(together_compiled.combine_together, calls)
-            ),
+            patch.object(together, "combine_together", counted(together.combine_together, calls)),
         ):
             search.fit(X, y)
         reads[type(search)] = len(calls)

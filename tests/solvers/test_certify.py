@@ -6,11 +6,12 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from localmkl.backends import compiled
 from localmkl.solvers.certify import AUDITED_ROWS, audited_products, certify, relative
 from localmkl.solvers.convex import solve_convex
-from localmkl.solvers.objective import EpsilonInsensitive, Hinge, Problem
-from localmkl.solvers.svm import balance
+from localmkl.solvers.inner import balance
+from localmkl.solvers.losses import EpsilonInsensitive, Hinge
+from localmkl.solvers.objective import Problem
+from localmkl.stacks import GramStack
 
 WIDER = np.finfo(np.longdouble).eps < np.finfo(np.float64).eps
 
@@ -22,7 +23,7 @@ def make_problem(loss, *, n=9, n_kernels=2, n_clusters=2, C=3.0, p=1.0, scale=1.
     y = np.where(rng.random(n) < 0.5, -1.0, 1.0) if isinstance(loss, Hinge) else rng.normal(size=n).round(1)
     y[:2] = 1.0, -1.0
     memberships = rng.dirichlet(np.ones(n_clusters), size=n)
-    return Problem(grams, np.ones(n_kernels), memberships, y, np.full(n, C), loss, p)
+    return Problem(GramStack(grams), memberships, y, np.full(n, C), loss, p)
 
 
 def exact(array):
@@ -35,8 +36,7 @@ def exact_gap(problem, solution):
     y, C, b = exact(problem.y), exact(problem.C), Fraction(solution.intercept)
     u = c * a[:, None]
     f, q = np.full(len(y), b, dtype=object), np.zeros(weights.shape, dtype=object)
-    for m, factor in enumerate(problem.factors):
-        gram = exact(problem.grams[m]) * Fraction(factor)
+    for m, gram in enumerate(map(exact, problem.stack.grams)):
         for j in range(weights.shape[0]):
             q[j, m] = max(u[:, j] @ gram @ u[:, j], 0)  # Grams are positive semidefinite but for rounding
             f = f + c[:, j] * weights[j, m] * (gram @ u[:, j])
@@ -118,18 +118,18 @@ def test_a_dual_above_its_primal_is_no_answer():
 @pytest.mark.parametrize("n", [10, 160])
 def test_a_single_wrong_row_is_found_as_often_as_the_documentation_says(n, monkeypatch):
     problem = make_problem(Hinge(), n=n)
-    original, found = compiled.block_products, 0
+    original, found = GramStack.products, 0
     for wrong_row in range(n):
 
-        def wrong(grams, rows, vectors, row=wrong_row, **options):
-            products = original(grams, rows, vectors, **options)
+        def wrong(stack, vectors, row=wrong_row):
+            products = original(stack, vectors)
             products[..., row] *= 1.0 + 1e-9
             return products
 
-        monkeypatch.setattr(compiled, "block_products", wrong)
+        monkeypatch.setattr(GramStack, "products", wrong)
         alpha = problem.y * np.random.default_rng(wrong_row).uniform(0.1, 1.0, n)
         try:
-            audited_products(problem, alpha, compiled)
+            audited_products(problem, problem.cluster_parts(alpha))
         except RuntimeWarning:
             found += 1
     expected = min(1.0, AUDITED_ROWS / n)

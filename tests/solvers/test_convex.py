@@ -11,7 +11,10 @@ from sklearn.svm import SVC, SVR
 from localmkl.backends import compiled
 from localmkl.solvers.certify import certify
 from localmkl.solvers.convex import SOLVERS, solve_convex
-from localmkl.solvers.objective import EpsilonInsensitive, Hinge, Problem
+from localmkl.solvers.losses import EpsilonInsensitive, Hinge
+from localmkl.solvers.objective import Problem
+from localmkl.solvers.starts import Start, neighbour_start
+from localmkl.stacks import GramStack
 
 LOSSES = {"hinge": Hinge(), "epsilon_insensitive": EpsilonInsensitive(0.1)}
 NORMS = [1, 1.1, 4 / 3, 2, 10, np.inf]
@@ -27,12 +30,13 @@ def make_problem(loss, p, n_clusters, C, *, hard=False, n=60, seed=0):
     score = X[:, 0] * X[:, 1] + 0.5 * X[:, 2] + 0.3 * rng.normal(size=n)
     y = np.sign(score) if isinstance(loss, Hinge) else score
     costs = C * rng.uniform(0.5, 2.0, size=n)
-    return Problem(grams, rng.uniform(0.5, 2.0, size=len(grams)), memberships, y, costs, loss, p)
+    stack = GramStack(grams).scaled(rng.uniform(0.5, 2.0, size=len(grams)))
+    return Problem(stack, memberships, y, costs, loss, p)
 
 
 def independent_gap(problem, weights, alpha, intercept):
     """The relative duality gap in the plainest NumPy there is, for this intercept."""
-    K = problem.factors[:, None, None] * problem.grams
+    K = problem.stack.to_array()
     U = problem.memberships * alpha[:, None]
     q = np.array([[u @ k @ u for k in K] for u in U.T])
     scores = intercept + sum(
@@ -86,7 +90,7 @@ def test_the_optimum_agrees_with_a_generic_convex_solver(loss, p, solver):
     memberships = rng.dirichlet(np.ones(n_clusters), size=n)
     score = features[0][:, 0] - features[1][:, 1]
     y = np.sign(score) if loss == "hinge" else score
-    problem = Problem(grams, np.ones(3), memberships, y, np.full(n, 0.7), LOSSES[loss], p)
+    problem = Problem(GramStack(grams), memberships, y, np.full(n, 0.7), LOSSES[loss], p)
     tol = 1e-7 if solver == "newton" else 1e-4
     solution = solve_convex(problem, solver=solver, tol=tol, max_iter=3000)
     assert solution.primal == pytest.approx(_generic_optimum(problem, features), rel=2 * tol + 1e-5)
@@ -116,8 +120,8 @@ def _generic_optimum(problem, features):
 @pytest.mark.parametrize("C", [0.1, 1.0, 100.0])
 def test_one_kernel_and_one_cluster_is_the_svm_of_libsvm(C):
     problem = make_problem(Hinge(), 1, 1, 1.0)
-    K, y = problem.grams[1], problem.y
-    one = Problem(K[None], np.ones(1), np.ones((len(y), 1)), y, np.full(len(y), C), Hinge(), 1)
+    K, y = problem.stack.grams[1], problem.y
+    one = Problem(GramStack([K]), np.ones((len(y), 1)), y, np.full(len(y), C), Hinge(), 1)
     solution = solve_convex(one, tol=1e-12)
     reference = SVC(C=C, kernel="precomputed", tol=1e-9).fit(K, y)
     decisions = K @ solution.alpha + solution.intercept
@@ -127,10 +131,8 @@ def test_one_kernel_and_one_cluster_is_the_svm_of_libsvm(C):
 @pytest.mark.parametrize("C", [0.1, 1.0, 100.0])
 def test_one_kernel_and_one_cluster_is_the_svr_of_libsvm(C):
     problem = make_problem(EpsilonInsensitive(0.1), 1, 1, 1.0)
-    K, y = problem.grams[1], problem.y
-    one = Problem(
-        K[None], np.ones(1), np.ones((len(y), 1)), y, np.full(len(y), C), EpsilonInsensitive(0.1), 1
-    )
+    K, y = problem.stack.grams[1], problem.y
+    one = Problem(GramStack([K]), np.ones((len(y), 1)), y, np.full(len(y), C), EpsilonInsensitive(0.1), 1)
     solution = solve_convex(one, tol=1e-12)
     reference = SVR(C=C, kernel="precomputed", tol=1e-9, epsilon=0.1).fit(K, y)
     # LIBSVM keeps kernel rows in single precision, which shows at large costs.
@@ -153,7 +155,7 @@ def test_both_ways_of_moving_the_weights_reach_the_same_optimum(loss, p):
 def test_both_backends_give_the_same_solution(loss, p):
     problem = make_problem(LOSSES[loss], p, 2, 1.0, n=30)
     fast = solve_convex(problem, tol=1e-9)
-    slow = solve_convex(problem, tol=1e-9, backend="reference")
+    slow = solve_convex(replace(problem, stack=problem.stack.using(backend="reference")), tol=1e-9)
     assert fast.primal == pytest.approx(slow.primal, rel=1e-8)
     np.testing.assert_allclose(fast.weights, slow.weights, atol=1e-4)
 
@@ -162,16 +164,17 @@ def test_training_on_rows_of_a_stack_equals_training_on_a_copy_of_them():
     problem = make_problem(Hinge(), 4 / 3, 2, 1.0)
     rows = np.random.default_rng(0).permutation(60)[:40]
     common = {"memberships": problem.memberships[rows], "y": problem.y[rows], "C": problem.C[rows]}
-    common |= {"factors": problem.factors, "loss": problem.loss, "p": problem.p}
-    sliced = solve_convex(Problem(problem.grams, rows=rows, **common), tol=1e-8)
-    copied = solve_convex(Problem(problem.grams[:, rows][:, :, rows], **common), tol=1e-8)
+    common |= {"loss": problem.loss, "p": problem.p}
+    part = problem.stack[np.ix_(rows, rows)]
+    sliced = solve_convex(Problem(part, **common), tol=1e-8)
+    copied = solve_convex(Problem(GramStack(part.to_array()), **common), tol=1e-8)
     np.testing.assert_allclose(sliced.alpha, copied.alpha, atol=1e-6)
     np.testing.assert_allclose(sliced.weights, copied.weights, atol=1e-6)
 
 
 def test_a_float32_stack_gives_the_float64_answer_to_its_precision():
     problem = make_problem(Hinge(), 4 / 3, 2, 1.0)
-    single = Problem(**{**problem.__dict__, "grams": problem.grams.astype(np.float32)})
+    single = replace(problem, stack=GramStack(problem.stack.to_array().astype(np.float32)))
     assert solve_convex(single, tol=1e-6).primal == pytest.approx(
         solve_convex(problem, tol=1e-6).primal, rel=1e-5
     )
@@ -181,7 +184,7 @@ def test_a_float32_stack_gives_the_float64_answer_to_its_precision():
 def test_a_warm_start_at_the_solution_ends_at_once(loss):
     problem = make_problem(LOSSES[loss], 4 / 3, 2, 1.0)
     solution = solve_convex(problem, tol=1e-6)
-    again = solve_convex(problem, tol=1e-5, init=solution)
+    again = solve_convex(problem, tol=1e-5, start=neighbour_start(solution, problem, problem))
     assert again.n_iter == 1
     assert again.primal == pytest.approx(solution.primal, rel=1e-5)
 
@@ -191,7 +194,7 @@ def test_a_warm_start_from_another_cost_is_feasible_and_converges():
     solution = solve_convex(small, tol=1e-6)
     for C in (0.1, 10.0):
         other = replace(small, C=C * small.C)
-        warm = solve_convex(other, tol=1e-6, init=solution)
+        warm = solve_convex(other, tol=1e-6, start=neighbour_start(solution, small, other))
         assert warm.converged
         assert warm.primal == pytest.approx(solve_convex(other, tol=1e-6).primal, rel=1e-5)
 
@@ -199,7 +202,7 @@ def test_a_warm_start_from_another_cost_is_feasible_and_converges():
 def test_a_cluster_without_samples_keeps_finite_weights():
     problem = make_problem(Hinge(), 1, 2, 1.0)
     memberships = np.column_stack([np.ones(60), np.zeros(60)])
-    solution = solve_convex(Problem(**{**problem.__dict__, "memberships": memberships}), tol=1e-6)
+    solution = solve_convex(replace(problem, memberships=memberships), tol=1e-6)
     assert solution.converged
     assert np.isfinite(solution.weights).all()
 
@@ -207,10 +210,9 @@ def test_a_cluster_without_samples_keeps_finite_weights():
 def test_duplicated_samples_and_kernels_do_no_harm():
     problem = make_problem(EpsilonInsensitive(0.1), 1, 2, 10.0, n=30)
     twice = np.tile(np.arange(30), 2)
-    grams = np.concatenate([problem.grams, problem.grams])[:, twice][:, :, twice]
+    grams = problem.stack.to_array()
     doubled = Problem(
-        grams,
-        np.tile(problem.factors, 2),
+        GramStack(np.concatenate([grams, grams])[:, twice][:, :, twice]),
         problem.memberships[twice],
         problem.y[twice],
         0.5 * problem.C[twice],
@@ -264,7 +266,7 @@ def test_a_start_with_weights_of_zero_and_kernels_of_low_rank_is_no_trap(seed, p
     y = np.sign(X[:, 0] + X[:, 3] + 0.5 * X[:, 7] + 0.3 * rng.normal(size=100))
     views = X.reshape(100, 6, 2).transpose(1, 0, 2)
     grams = views @ views.transpose(0, 2, 1)
-    problem = Problem(grams, np.ones(6), np.ones((100, 1)), y, np.full(100, 10.0), Hinge(), p)
+    problem = Problem(GramStack(grams), np.ones((100, 1)), y, np.full(100, 10.0), Hinge(), p)
     for m in range(6):
-        start = certify(problem, np.eye(6)[m : m + 1], np.zeros(100))
-        assert solve_convex(problem, init=start, tol=1e-4, max_iter=60).converged
+        start = Start(np.eye(6)[m : m + 1], np.zeros(100))
+        assert solve_convex(problem, start=start, tol=1e-4, max_iter=60).converged

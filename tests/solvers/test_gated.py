@@ -1,13 +1,11 @@
 """LMKL: its gradient, its descent, its special cases and its certificate."""
 
 from dataclasses import replace
-from functools import partial
 
 import numpy as np
 import pytest
 from sklearn.svm import SVC, SVR
 
-from localmkl.backends import reference
 from localmkl.solvers import gated
 from localmkl.solvers.gated import (
     GATES,
@@ -16,10 +14,10 @@ from localmkl.solvers.gated import (
     objective_gradient,
     solve_gated,
 )
-from localmkl.solvers.objective import EpsilonInsensitive, Hinge, Problem
+from localmkl.solvers.losses import EpsilonInsensitive, Hinge
+from localmkl.solvers.objective import Problem
 from localmkl.solvers.svm import InnerSVM
-
-solve = partial(solve_gated, parallel=False)  # the tests themselves may run side by side
+from localmkl.stacks import GramStack
 
 LOSSES = {"hinge": Hinge(), "epsilon-insensitive": EpsilonInsensitive(0.05)}
 
@@ -41,12 +39,13 @@ def make_problem(loss, n=40, seed=0):
     grams = np.stack([rbf(X[:, [1]], 0.5), rbf(X[:, [2]], 0.5), rbf(X, 0.3)])
     factors = np.array([1.0, 1.5, 0.7])
     C = rng.uniform(0.5, 2.0, n)
-    return Problem(grams, factors, np.ones((n, 1)), y, C, LOSSES[loss], 1), rbf(X[:, [0]], 0.5)
+    stack = GramStack(grams).scaled(factors).using(parallel=False)  # tests themselves may run side by side
+    return Problem(stack, np.ones((n, 1)), y, C, LOSSES[loss], 1), rbf(X[:, [0]], 0.5)
 
 
 def optimal_svm(problem, gating):
     """Return the SVM for K~, solved as far as floating point goes."""
-    kernel = np.einsum("im,km,m,mik->ik", gating, gating, problem.factors, problem.grams, optimize=True)
+    kernel = np.einsum("im,km,mik->ik", gating, gating, problem.stack.to_array(), optimize=True)
     return InnerSVM(problem.y, problem.C, problem.loss).solve(kernel, 1e-13)
 
 
@@ -92,7 +91,7 @@ def test_gates_stay_within_zero_and_one_at_extreme_activations(gate):
 
 def test_softmax_weights_of_every_point_sum_to_one():
     problem, gate_gram = make_problem("hinge")
-    solution = solve(problem, gate_gram, rng=np.random.default_rng(0))
+    solution = solve_gated(problem, gate_gram, rng=np.random.default_rng(0))
     np.testing.assert_allclose(solution.gating.sum(axis=1), 1.0)
 
 
@@ -101,7 +100,7 @@ def test_softmax_weights_of_every_point_sum_to_one():
 @pytest.mark.parametrize("seed", [0, 1])
 def test_objective_never_worsens_along_a_run(gate, loss, seed):
     problem, gate_gram = make_problem(loss, seed=seed)
-    solution = solve(problem, gate_gram, gate=gate, tol=1e-4, rng=np.random.default_rng(seed))
+    solution = solve_gated(problem, gate_gram, gate=gate, tol=1e-4, rng=np.random.default_rng(seed))
     primal, dual = solution.history["primal"], solution.history["dual"]
     assert len(primal) == solution.n_iter > 2
     # The new upper bound of J lies below the old lower bound: J fell, not only its estimate.
@@ -112,7 +111,9 @@ def test_objective_never_worsens_along_a_run(gate, loss, seed):
 @every_loss
 def test_answer_is_certified_and_feasible(gate, loss):
     problem, gate_gram = make_problem(loss)
-    solution = solve(problem, gate_gram, gate=gate, tol=1e-4, max_iter=300, rng=np.random.default_rng(3))
+    solution = solve_gated(
+        problem, gate_gram, gate=gate, tol=1e-4, max_iter=300, rng=np.random.default_rng(3)
+    )
     assert solution.converged
     assert 0.0 <= solution.gap <= 1e-5
     assert solution.dual <= solution.primal * (1 + 1e-12)
@@ -130,7 +131,7 @@ def test_gradient_shrinks_to_nearly_zero_when_a_run_converges(gate):
 
     def gradient_norm(max_iter):
         rng = np.random.default_rng(0)
-        solution = solve(problem, gate_gram, max_iter=max_iter, rng=rng, **options)
+        solution = solve_gated(problem, gate_gram, max_iter=max_iter, rng=rng, **options)
         slopes = objective_gradient(problem, gate, solution.gating, solution.alpha)
         return np.sqrt(np.sum(slopes * (gate_gram @ slopes)) + np.sum(slopes.sum(axis=0) ** 2))
 
@@ -140,9 +141,9 @@ def test_gradient_shrinks_to_nearly_zero_when_a_run_converges(gate):
 @every_loss
 def test_one_kernel_with_softmax_equals_the_plain_svm(loss):
     problem, gate_gram = make_problem(loss)
-    problem = replace(problem, grams=problem.grams[2:], factors=problem.factors[2:])
-    solution = solve(problem, gate_gram, tol=1e-8, rng=np.random.default_rng(0))
-    K = problem.factors[0] * problem.grams[0]
+    problem = replace(problem, stack=problem.stack.only(2))
+    solution = solve_gated(problem, gate_gram, tol=1e-8, rng=np.random.default_rng(0))
+    K = problem.stack.block(0)
     svm = SVC(kernel="precomputed", tol=1e-8) if loss == "hinge" else SVR(kernel="precomputed", tol=1e-8)
     if loss != "hinge":
         svm.set_params(epsilon=problem.loss.epsilon)
@@ -160,9 +161,11 @@ def test_backends_agree(gate, loss):
     problem, gate_gram = make_problem(loss, n=25)
     options = {"gate": gate, "tol": 1e-8, "max_iter": 6}
     rngs = [np.random.default_rng(4) for _ in range(3)]
-    compiled = solve(problem, gate_gram, rng=rngs[0], parallel=True, **options)
-    serial = solve(problem, gate_gram, rng=rngs[1], **options)
-    slow = solve(problem, gate_gram, rng=rngs[2], backend="reference", **options)
+    threaded = replace(problem, stack=problem.stack.using(parallel=True))
+    compiled = solve_gated(threaded, gate_gram, rng=rngs[0], **options)
+    serial = solve_gated(problem, gate_gram, rng=rngs[1], **options)
+    plain = replace(problem, stack=problem.stack.using(backend="reference"))
+    slow = solve_gated(plain, gate_gram, rng=rngs[2], **options)
     for other in (serial, slow):
         np.testing.assert_allclose(compiled.history["primal"], other.history["primal"], rtol=1e-7)
         np.testing.assert_allclose(compiled.gating, other.gating, atol=1e-4)
@@ -175,7 +178,8 @@ def test_gradients_of_both_backends_agree(gate):
     eta = GATES[gate].value(rng.standard_normal((40, 3)))
     alpha = rng.standard_normal(40) * (rng.random(40) < 0.5)
     compiled = objective_gradient(problem, gate, eta, alpha)
-    slow = objective_gradient(problem, gate, eta, alpha, backend="reference")
+    plain = replace(problem, stack=problem.stack.using(backend="reference"))
+    slow = objective_gradient(plain, gate, eta, alpha)
     np.testing.assert_allclose(compiled, slow, rtol=1e-12, atol=1e-12)
     assert np.all(compiled[alpha == 0.0] == 0.0)
 
@@ -184,12 +188,12 @@ def test_gradients_of_both_backends_agree(gate):
 def test_training_on_rows_of_a_larger_stack_equals_training_on_their_copy(loss):
     problem, gate_gram = make_problem(loss)
     rows = np.random.default_rng(6).permutation(40)[:25]
-    part = replace(problem, memberships=np.ones((25, 1)), y=problem.y[rows], C=problem.C[rows])
     block = np.ix_(rows, rows)
+    part = Problem(problem.stack[block], np.ones((25, 1)), problem.y[rows], problem.C[rows], problem.loss, 1)
     options = {"tol": 1e-6, "max_iter": 8}
-    in_place = solve(replace(part, rows=rows), gate_gram[block], rng=np.random.default_rng(7), **options)
-    copied = solve(
-        replace(part, grams=np.stack([gram[block] for gram in part.grams])),
+    in_place = solve_gated(part, gate_gram[block], rng=np.random.default_rng(7), **options)
+    copied = solve_gated(
+        replace(part, stack=GramStack(part.stack.to_array())),
         gate_gram[block],
         rng=np.random.default_rng(7),
         **options,
@@ -201,10 +205,10 @@ def test_training_on_rows_of_a_larger_stack_equals_training_on_their_copy(loss):
 
 def test_float32_stack_gives_nearly_the_answer_of_float64():
     problem, gate_gram = make_problem("hinge")
-    single = replace(problem, grams=problem.grams.astype(np.float32))
+    single = replace(problem, stack=GramStack(problem.stack.to_array().astype(np.float32)))
     options = {"tol": 1e-4, "max_iter": 5}
-    wide = solve(problem, gate_gram, rng=np.random.default_rng(0), **options)
-    narrow = solve(single, gate_gram, rng=np.random.default_rng(0), **options)
+    wide = solve_gated(problem, gate_gram, rng=np.random.default_rng(0), **options)
+    narrow = solve_gated(single, gate_gram, rng=np.random.default_rng(0), **options)
     np.testing.assert_allclose(narrow.primal, wide.primal, rtol=1e-3)
     assert narrow.gap <= 1e-5
 
@@ -213,7 +217,9 @@ def test_float32_stack_gives_nearly_the_answer_of_float64():
 def test_more_restarts_never_worsen_the_objective(gate):
     problem, gate_gram = make_problem("hinge")
     values = [
-        solve(problem, gate_gram, gate=gate, n_init=n_init, max_iter=20, rng=np.random.default_rng(8)).primal
+        solve_gated(
+            problem, gate_gram, gate=gate, n_init=n_init, max_iter=20, rng=np.random.default_rng(8)
+        ).primal
         for n_init in (1, 2, 4)
     ]
     assert values[0] >= values[1] >= values[2]
@@ -221,7 +227,9 @@ def test_more_restarts_never_worsen_the_objective(gate):
 
 def test_same_generator_seed_gives_the_same_answer():
     problem, gate_gram = make_problem("hinge")
-    first, second = (solve(problem, gate_gram, n_init=2, rng=np.random.default_rng(9)) for _ in range(2))
+    first, second = (
+        solve_gated(problem, gate_gram, n_init=2, rng=np.random.default_rng(9)) for _ in range(2)
+    )
     np.testing.assert_array_equal(first.coefficients, second.coefficients)
     np.testing.assert_array_equal(first.alpha, second.alpha)
 
@@ -229,7 +237,7 @@ def test_same_generator_seed_gives_the_same_answer():
 @every_gate
 def test_gate_applied_to_the_training_points_is_the_gate_of_the_solution(gate):
     problem, gate_gram = make_problem("hinge")
-    solution = solve(problem, gate_gram, gate=gate, rng=np.random.default_rng(0))
+    solution = solve_gated(problem, gate_gram, gate=gate, rng=np.random.default_rng(0))
     eta = apply_gate(gate, gate_gram, solution.coefficients, solution.offsets)
     np.testing.assert_array_equal(eta, solution.gating)
     few = apply_gate(gate, gate_gram[:5], solution.coefficients, solution.offsets)
@@ -238,29 +246,30 @@ def test_gate_applied_to_the_training_points_is_the_gate_of_the_solution(gate):
 
 def test_scaling_by_factors_equals_scaling_the_grams():
     problem, gate_gram = make_problem("hinge")
-    scaled = replace(problem, grams=problem.grams * problem.factors[:, None, None], factors=np.ones(3))
+    scaled = replace(problem, stack=GramStack(problem.stack.to_array()))
     options = {"tol": 1e-6, "max_iter": 5}
-    first = solve(problem, gate_gram, rng=np.random.default_rng(0), **options)
-    second = solve(scaled, gate_gram, rng=np.random.default_rng(0), **options)
+    first = solve_gated(problem, gate_gram, rng=np.random.default_rng(0), **options)
+    second = solve_gated(scaled, gate_gram, rng=np.random.default_rng(0), **options)
     np.testing.assert_allclose(first.history["primal"], second.history["primal"], rtol=1e-9)
 
 
 def test_copies_of_one_kernel_end_with_a_hard_choice_and_the_plain_svm():
     # K~ = K * (eta eta'): the SVM's value is least where every eta is the same unit vector.
     problem, gate_gram = make_problem("hinge")
-    copies = replace(problem, grams=np.stack([problem.grams[2]] * 3), factors=np.ones(3))
+    gram = problem.stack.grams[2]
+    copies = replace(problem, stack=GramStack([gram] * 3))
     options = {"tol": 1e-6, "max_iter": 1000, "n_init": 2, "rng": np.random.default_rng(0)}
-    solution = solve(copies, gate_gram, **options)
-    plain = InnerSVM(problem.y, problem.C, problem.loss).solve(problem.grams[2], 1e-8)
+    solution = solve_gated(copies, gate_gram, **options)
+    plain = InnerSVM(problem.y, problem.C, problem.loss).solve(gram, 1e-8)
     assert plain.dual <= solution.primal * (1 + 1e-6)
     assert solution.primal <= 1.01 * plain.primal
 
 
 def test_gate_learns_where_each_kernel_matters():
     problem, gate_gram = make_problem("epsilon-insensitive", n=80)
-    problem = replace(problem, grams=problem.grams[:2], factors=np.ones(2))
+    problem = replace(problem, stack=GramStack(problem.stack.grams[:2]))
     X0 = np.random.default_rng(0).standard_normal((80, 3))[:, 0]
-    solution = solve(problem, gate_gram, n_init=2, rng=np.random.default_rng(0))
+    solution = solve_gated(problem, gate_gram, n_init=2, rng=np.random.default_rng(0))
     uniform = optimal_svm(problem, np.full((80, 2), 0.5))
     assert solution.primal < 0.5 * uniform.dual
     assert np.corrcoef(solution.gating[:, 0], X0 > 0.0)[0, 1] > 0.7
@@ -268,7 +277,7 @@ def test_gate_learns_where_each_kernel_matters():
 
 def test_targets_within_the_tube_need_no_step():
     problem, gate_gram = make_problem("epsilon-insensitive")
-    solution = solve(replace(problem, y=np.full(40, 3.0)), gate_gram, rng=np.random.default_rng(0))
+    solution = solve_gated(replace(problem, y=np.full(40, 3.0)), gate_gram, rng=np.random.default_rng(0))
     assert solution.primal == solution.dual == solution.gap == 0.0
     assert solution.converged
     assert solution.intercept == pytest.approx(3.0, abs=0.05)
@@ -277,8 +286,8 @@ def test_targets_within_the_tube_need_no_step():
 def test_refused_steps_leave_the_answer_as_it_was(monkeypatch):
     monkeypatch.setattr(gated, "SUFFICIENT_DECREASE", 1e9)
     problem, gate_gram = make_problem("hinge")
-    refused = solve(problem, gate_gram, rng=np.random.default_rng(0))
-    start = solve(problem, gate_gram, max_iter=1, rng=np.random.default_rng(0))
+    refused = solve_gated(problem, gate_gram, rng=np.random.default_rng(0))
+    start = solve_gated(problem, gate_gram, max_iter=1, rng=np.random.default_rng(0))
     assert refused.converged
     assert refused.n_iter == 1
     assert refused.primal == start.primal
@@ -287,7 +296,7 @@ def test_refused_steps_leave_the_answer_as_it_was(monkeypatch):
 
 def test_run_cut_short_is_reported_as_not_converged():
     problem, gate_gram = make_problem("hinge")
-    solution = solve(problem, gate_gram, max_iter=2, rng=np.random.default_rng(0))
+    solution = solve_gated(problem, gate_gram, max_iter=2, rng=np.random.default_rng(0))
     assert not solution.converged
     assert solution.n_iter == 2
 
@@ -295,7 +304,7 @@ def test_run_cut_short_is_reported_as_not_converged():
 def test_callback_sees_the_history():
     problem, gate_gram = make_problem("hinge")
     seen = []
-    solution = solve(
+    solution = solve_gated(
         problem, gate_gram, rng=np.random.default_rng(0), callback=lambda *values: seen.append(values)
     )
     assert [values[0] for values in seen] == list(range(1, solution.n_iter + 1))
@@ -310,7 +319,7 @@ def test_certificate_is_that_of_the_combined_kernel():
     alpha = problem.y * rng.uniform(0.0, 0.5, 40)
     alpha[problem.y > 0.0] *= -alpha[problem.y < 0.0].sum() / alpha[problem.y > 0.0].sum()
     intercept, primal, dual, gap = certify_gated(problem, eta, alpha)
-    kernel = reference.combine(problem.grams, None, np.diag(problem.factors), eta)
+    kernel = problem.stack.using(backend="reference").combine(np.eye(3), eta)
     norm = alpha @ kernel @ alpha
     losses = problem.loss.value(kernel @ alpha + intercept, problem.y)
     np.testing.assert_allclose(primal, 0.5 * norm + problem.C @ losses)
@@ -325,11 +334,10 @@ def test_certificate_is_that_of_the_combined_kernel():
         ({"gate_gram": np.eye(39)}, r"`gate_gram` must have shape \(40, 40\).*got \(39, 39\)"),
         ({"max_iter": 0}, "`max_iter` must be at least 1, got 0"),
         ({"n_init": 0}, "`n_init` must be at least 1, got 0"),
-        ({"backend": "cuda"}, "`backend` must be one of"),
     ],
 )
 def test_wrong_arguments_are_named(changes, message):
     problem, gate_gram = make_problem("hinge")
     arguments = {"gate_gram": gate_gram, **changes}
     with pytest.raises(ValueError, match=message):
-        solve(problem, **arguments)
+        solve_gated(problem, **arguments)

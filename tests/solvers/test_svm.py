@@ -5,8 +5,9 @@ import pytest
 from sklearn.metrics.pairwise import rbf_kernel
 
 from localmkl.solvers.factor import factorise
-from localmkl.solvers.objective import EpsilonInsensitive, Hinge
-from localmkl.solvers.svm import InnerSVM, feasible_start
+from localmkl.solvers.inner import feasible_start
+from localmkl.solvers.losses import EpsilonInsensitive, Hinge
+from localmkl.solvers.svm import InnerSVM
 
 LOSSES = [Hinge(), EpsilonInsensitive(0.1), EpsilonInsensitive(0.0)]
 

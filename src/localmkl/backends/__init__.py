@@ -1,10 +1,10 @@
-"""The few hot functions, each written twice with one signature.
+"""The few hot functions, each written twice.
 
-`reference` is plain NumPy: obvious, slow, the oracle of the tests and the auditor of every certified
-answer. `compiled` is numba. Importing numba takes a second, so `load` does it on first use.
+`compiled` is numba; the twins in plain NumPy, obvious and slow, are in `reference` (one kernel matrix) and in
+`localmkl.stacks.interface` (stacks of them). Importing numba takes a second, so `load` does it on first use.
 
-Every function reads a Gram stack ``grams`` (M, N, N') through optional row and column indices, so that
-a fold of a cross-validation reads the one stack in place instead of copying its part of it.
+Functions of stacks read ``grams`` (M, N, N) through optional indices, so that a fold of a cross-validation
+reads the one stack in place instead of copying its part of it.
 """
 
 from importlib import import_module

@@ -1,4 +1,4 @@
-"""The hot functions in numba: same names, signatures and results as in `reference`.
+"""The hot functions in numba; their twins are in `reference` and, for stacks, in `stacks.interface`.
 
 Each loop over rows is written once and compiled twice: in parallel, and serially for callers that run
 several problems side by side in threads (``parallel=False``).
@@ -28,7 +28,7 @@ _WORTH_THREADS = 2**20
 
 
 def combine(grams, rows, weights, memberships, out=None, *, parallel=True):
-    """Return the combined kernel K~; see `reference.combine`."""
+    """Return the combined kernel K~ of rows of a stack of Grams; see `Stack.combine`."""
     n = memberships.shape[0]
     out = np.empty((n, n)) if out is None else out
     kept = np.flatnonzero(np.any(weights != 0.0, axis=0))
@@ -47,7 +47,7 @@ def combine(grams, rows, weights, memberships, out=None, *, parallel=True):
 
 
 def block_products(grams, rows, vectors, *, parallel=True):
-    """Return V_jm = K_m u_j; see `reference.block_products`."""
+    """Return V_jm = K_m u_j, on rows of a stack of Grams; see `Stack.products`."""
     n_kernels, (n, n_vectors) = grams.shape[0], vectors.shape
     index, gathered = np.arange(n), rows
     vectors = np.ascontiguousarray(vectors.T, dtype=np.float64)
@@ -75,16 +75,6 @@ def _spread(rows):
 def pick_from_totals(rows, n_totals, n_kernels):
     """Whether a combination reads all columns and picks those wanted at the end: then few are left out."""
     return rows is not None and n_totals * _spread(rows) <= _PICK_TOTALS * n_kernels
-
-
-def block_norms(grams, rows, vectors, *, parallel=True):
-    """Return q_jm = u_j' K_m u_j; see `reference.block_norms`."""
-    support = np.flatnonzero(np.any(vectors != 0.0, axis=1))
-    chosen = support if rows is None else rows[support]
-    chosen = None if rows is None and len(support) == len(vectors) else chosen
-    on_support = vectors[support]
-    products = block_products(grams, chosen, on_support, parallel=parallel)
-    return np.einsum("jmi,ij->jm", products, on_support)
 
 
 def submatrix(K, index):

@@ -1,83 +1,13 @@
-"""Plain NumPy: what each hot function means.
+"""Plain NumPy: what the hot functions on one kernel matrix mean.
 
-combine         K~ = sum_m (sum_j w_jm c_j c_j') * K_m
-block_products  V_jm = K_m u_j
-block_norms     q_jm = u_j' K_m u_j
+submatrix       K on some rows and columns
 solve_svm       min_a 1/2 a'Ka - y'a + epsilon |a|_1,  lower <= a <= upper,  sum(a) = 0
 """
 
 import numpy as np
 
-BLOCK_ROWS = 256
-"""Rows of one Gram that are held as a temporary float64 copy at a time."""
-
 TINY_CURVATURE = 1e-12
 """Least curvature of a pair, as a share of the largest diagonal entry."""
-
-
-def combine(grams, rows, weights, memberships, out=None):
-    """Return the combined kernel K~ of the training rows.
-
-    Parameters
-    ----------
-    grams : ndarray of shape (M, N, N)
-    rows : ndarray of shape (n,) or None
-        The rows and columns of `grams` to read; None reads all of them.
-    weights : ndarray of shape (l, M)
-    memberships : ndarray of shape (n, l)
-    out : ndarray of shape (n, n), optional
-        Where to write the result.
-
-    Returns
-    -------
-    ndarray of shape (n, n)
-    """
-    n = memberships.shape[0]
-    out = np.empty((n, n)) if out is None else out
-    out[...] = 0.0
-    for start in range(0, n, BLOCK_ROWS):
-        block = slice(start, min(start + BLOCK_ROWS, n))
-        for m in range(grams.shape[0]):
-            coefficients = (memberships[block] * weights[:, m]) @ memberships.T
-            out[block] += coefficients * _read(grams[m], rows, rows, block)
-    return out
-
-
-def block_products(grams, rows, vectors):
-    """Return ``V[j, m] = K_m @ vectors[:, j]``, with K_m the symmetric ``grams[m][rows][:, rows]``.
-
-    Parameters
-    ----------
-    grams : ndarray of shape (M, N, N)
-    rows : ndarray of indices or None
-    vectors : ndarray of shape (n, l)
-
-    Returns
-    -------
-    ndarray of shape (l, M, n)
-    """
-    return products_of_rows(grams, rows, rows, vectors)
-
-
-def products_of_rows(grams, rows, columns, vectors):
-    """Return ``V[j, m] = grams[m][rows][:, columns] @ vectors[:, j]``, (l, M, n_rows)."""
-    n_rows = grams.shape[1] if rows is None else len(rows)
-    products = np.empty((vectors.shape[1], grams.shape[0], n_rows), dtype=vectors.dtype)
-    transposed = np.ascontiguousarray(vectors.T)
-    for start in range(0, n_rows, BLOCK_ROWS):
-        block = slice(start, min(start + BLOCK_ROWS, n_rows))
-        for m in range(grams.shape[0]):
-            products[:, m, block] = transposed @ _read(grams[m], rows, columns, block).T
-    return products
-
-
-def block_norms(grams, rows, vectors):
-    """Return ``q[j, m] = u_j' K_m u_j`` for the columns u_j of `vectors` (n, l)."""
-    support = np.flatnonzero(np.any(vectors != 0.0, axis=1))
-    chosen = support if rows is None else rows[support]
-    chosen = None if rows is None and len(support) == len(vectors) else chosen
-    products = block_products(grams, chosen, vectors[support])
-    return np.einsum("jmi,ij->jm", products, vectors[support])
 
 
 def submatrix(K, index):
@@ -164,10 +94,3 @@ def _pair_step(a_i, a_k, upper_i, lower_k, slope, curvature, epsilon):
         a_i, a_k = new_i, new_k
         if kink == end or slope >= 0.0:
             return a_i, a_k
-
-
-def _read(gram, rows, columns, block):
-    """Return a float64 block of rows of one Gram; a view where no index or cast asks for a copy."""
-    picked = gram[block] if rows is None else gram[rows[block]]
-    picked = picked if columns is None else picked[:, columns]
-    return np.asarray(picked, dtype=np.float64)

@@ -35,7 +35,8 @@ from localmkl.kernels.stack import (
     sweeps,
     take_rows,
 )
-from localmkl.solvers.objective import EpsilonInsensitive, Hinge, Problem
+from localmkl.solvers.losses import EpsilonInsensitive, Hinge
+from localmkl.solvers.objective import Problem
 
 PRECOMPUTED = "precomputed"
 COSINE = "cosine"
@@ -136,6 +137,7 @@ class BaseMKL(BaseEstimator, ABC):
         stack = self._fit_stack(X, weights, memory)
         gate = self._fit_gate(X, stack, weights, unlabeled, memory)
         pairs = zip(targets, costs, strict=True)
+        stack = stack.scaled(self.factors_).using(parallel=memory.parallel)
         return Posed(gate, [self._problem(stack, gate, *pair) for pair in pairs], memory.parallel)
 
     def _fitting_bytes(self, X, n_problems, unlabeled=None):

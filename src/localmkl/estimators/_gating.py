@@ -10,7 +10,6 @@ import numpy as np
 from sklearn.base import clone
 
 from localmkl._checks import check_memberships
-from localmkl.backends import load
 from localmkl.gates import KernelKMeansGate
 from localmkl.kernels.stack import GramStack, NormalizedGrams, fit_kernel
 
@@ -60,8 +59,7 @@ class GateKernel:
             return self.own(X)
         if self.index is not None:
             return stack.block(self.index) * factors[self.index]
-        weights = (factors / len(factors))[None, :]
-        return load().combine(stack.grams, stack.rows, weights, np.ones((stack.shape[0], 1)))
+        return stack.combine((factors / len(factors))[None, :], np.ones((len(stack), 1)))
 
     def cross_gram(self, X, grams, rows=slice(None)):
         """Return k0 between a block of rows and the reference rows of the fit."""
@@ -133,7 +131,7 @@ class MatrixGate:
     def fit(self, stack, n_train):
         """Return memberships of the training rows."""
         self.origin = stack.origin if isinstance(stack, GramStack) else None
-        n_rows = n_train if self.origin is None else stack.grams.shape[1]
+        n_rows = n_train if self.origin is None else stack.whole_shape[0]
         self.matrix = check_memberships(self.matrix, n_rows)
         return self.of_rows(stack)
 

@@ -5,6 +5,7 @@
 They differ in who belongs where (one cluster, hard or soft clusters) and in p.
 """
 
+from dataclasses import replace
 from itertools import islice
 
 import numpy as np
@@ -13,7 +14,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from localmkl._checks import check_evenness, check_integer, check_number, check_option
 from localmkl._resources import clustering_bytes, solving_bytes
-from localmkl.backends import load
 from localmkl.estimators._base import (
     BaseMKL,
     ClassifierPart,
@@ -25,9 +25,9 @@ from localmkl.estimators._document import document
 from localmkl.estimators._gating import GATE_MATRICES, OneCluster, fit_gate
 from localmkl.kernels import CrossGrams, GramStack
 from localmkl.kernels.stack import cosine_scales, take_rows
-from localmkl.solvers.convex import SOLVERS, solve_convex
-from localmkl.solvers.objective import Problem, uniform_weights
-from localmkl.solvers.path import at_once, moved, nothing, solve_together
+from localmkl.solvers.convex import SOLVERS, at_once, solve_all, solve_convex
+from localmkl.solvers.objective import Problem
+from localmkl.solvers.starts import even_start, neighbour_start
 
 GATES = ("kmeans",)
 
@@ -49,71 +49,42 @@ class ConvexMKL(BaseMKL):
         check_option("solver", self._solver, SOLVERS)
 
     def _problem(self, stack, gate, target, cost):
-        return Problem(
-            grams=stack.grams,
-            factors=self.factors_,
-            memberships=gate,
-            y=target,
-            C=cost,
-            loss=self._loss,
-            p=float(self._p),
-            rows=stack.rows,
-        )
+        return Problem(stack, gate, target, cost, self._loss, float(self._p))
 
     @property
     def _options(self):
         return {"solver": self._solver, "tol": self.tol, "max_iter": self.max_iter}
 
     def _solve_classes(self, posed):
-        start = None
-        if len(posed.problems) > 1:
-            first = posed.problems[0]
-            if self._classes_together and at_once(first.n_samples) > 1:
-                starts = [nothing(problem) for problem in posed.problems]
-                return solve_together(posed.problems, starts, parallel=posed.parallel, **self._options)
-            # All classes start from the same combined kernel.
-            weights = uniform_weights(first.weights_shape, first.p) * first.factors
-            start = load().combine(
-                first.grams, first.rows, weights, first.memberships, parallel=posed.parallel
-            )
+        if self.n_jobs in (None, 1):
+            return solve_all(posed.problems, callback=self._callback(), **self._options)
 
         def solve(problem, parallel):
-            return solve_convex(
-                problem,
-                kernel=None if start is None else start.copy(),
-                callback=self._callback(),
-                parallel=parallel,
-                **self._options,
-            )
+            problem = replace(problem, stack=problem.stack.using(parallel=parallel))
+            return solve_convex(problem, callback=self._callback(), **self._options)
 
         return self._over_classes(solve, posed)
 
     def _solving_bytes(self, n_samples, n_kernels, n_problems, itemsize, models=1):
         together = min(at_once(n_samples), models * n_problems)
-        threads, copies = 1, 0
-        if models == 1 and n_problems > 1 and (together == 1 or not self._classes_together):
-            threads = together = min(n_problems, effective_n_jobs(self.n_jobs))
-            copies = 1  # the start of all classes
-        moving = self._solver == SOLVERS[0] and not np.isinf(self._p) and together == threads
+        if self.verbose or self.n_jobs not in (None, 1):
+            together = 1
+        if models == 1 and n_problems > 1 and self.n_jobs not in (None, 1):
+            together = min(n_problems, effective_n_jobs(self.n_jobs))
+        moving = self._solver == SOLVERS[0] and not np.isinf(self._p)
         return solving_bytes(
             n_samples,
             n_kernels=n_kernels,
             n_clusters=getattr(self, "n_clusters", 1),
             itemsize=itemsize,
             combined=together,
-            copies=copies,
-            factors=threads,
-            steps=threads if moving else 0,
+            factors=together,
+            steps=together if moving else 0,
         )
 
     @property
-    def _classes_together(self):
-        """Whether the classes are solved together, as long as there is room for two."""
-        return self._starts_together and self.n_jobs in (None, 1) and not self.verbose
-
-    @property
     def _starts_together(self):
-        return self._p > 1  # else full steps fail too often
+        return True
 
     @staticmethod
     def _solve_near(models, posed, neighbours):
@@ -123,11 +94,11 @@ class ConvexMKL(BaseMKL):
         starts = []
         for own, neighbour in zip(posed, neighbours, strict=True):
             if neighbour is None:
-                starts += [nothing(problem) for problem in own.problems]
+                starts += [even_start(problem) for problem in own.problems]
             else:
                 pairs = zip(own.problems, neighbour, strict=True)
-                starts += [moved(solution, old, new) for new, (solution, old) in pairs]
-        flat = iter(solve_together(problems, starts, parallel=posed[0].parallel, **models[0]._options))
+                starts += [neighbour_start(solution, old, new) for new, (solution, old) in pairs]
+        flat = iter(solve_all(problems, starts, **models[0]._options))
         return [list(islice(flat, len(own.problems))) for own in posed]
 
     def _store(self, solutions, gate):

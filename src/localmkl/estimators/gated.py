@@ -4,6 +4,7 @@ f(x) = sum_m eta_m(x) sum_i alpha_i eta_m(x_i) k_m(x, x_i) + b,   eta = gate(sum
 """
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -68,21 +69,12 @@ class GatedMKL(BaseMKL):
         return self.gate_kernel_.training_gram(X, stack, self.factors_)
 
     def _problem(self, stack, gate, target, cost):
-        return Problem(
-            grams=stack.grams,
-            factors=self.factors_,
-            memberships=np.ones((len(target), 1)),
-            y=target,
-            C=cost,
-            loss=self._loss,
-            p=np.inf,
-            rows=stack.rows,
-        )
+        return Problem(stack, np.ones((len(target), 1)), target, cost, self._loss, np.inf)
 
     def _solve_classes(self, posed):
         def solve(problem, parallel):
             return solve_gated(
-                problem,
+                replace(problem, stack=problem.stack.using(parallel=parallel)),
                 posed.gate,
                 gate=self.gate,
                 tol=self.tol,
@@ -90,7 +82,6 @@ class GatedMKL(BaseMKL):
                 n_init=self.n_init,
                 rng=np.random.default_rng(self._seed),
                 callback=self._callback(),
-                parallel=parallel,
             )
 
         return self._over_classes(solve, posed)

@@ -1,4 +1,4 @@
-"""Gram stacks: computed from raw data, or given; and their normalisations.
+"""Stacks of raw data, computed at once or block by block; and their normalisations.
 
     multiplicative   K / (mean diag K - mean K)       unit variance in feature space
     trace            K / (trace K / n)
@@ -8,198 +8,20 @@ The first two are one factor per kernel. It is learned on the training rows, kep
 multiplied into the kernel weights, so that no stack is ever rescaled or copied for them.
 """
 
-import uuid
 from dataclasses import dataclass
 
 import numpy as np
 from sklearn.base import clone
 
 from localmkl import _checks
-from localmkl._resources import computing_bytes, matrix_bytes, require_memory
-from localmkl.backends import load
+from localmkl._resources import computing_bytes, require_memory
 from localmkl.kernels.vectors import CallableKernel, Kernel
+from localmkl.stacks import GramStack, cosine_scales
 
 NORMALIZATIONS = ("multiplicative", "trace", "cosine", None)
 
 SHARED_ENTRIES = 2**25
 """Most numbers that cross-Grams computed in one sweep hold at a time."""
-
-
-class GramStack:
-    """Precomputed Gram matrices that behave like a table of rows to scikit-learn.
-
-    Pass it as `X` to an estimator with ``kernels="precomputed"``: the square stack of the training
-    rows to ``fit``, the cross-Grams between new and training rows to ``predict``. Slicing, as
-    cross-validation does it, only notes which rows and columns are meant: the numbers stay where
-    they are, in memory or in a memory map.
-
-    Parameters
-    ----------
-    grams : array-like of shape (n_kernels, n_rows, n_columns), or a list of matrices
-        Arrays of float32 and float64 are used as they are.
-    diagonals : array-like of shape (n_kernels, n_rows), optional
-        ``k_m(x, x)`` of the rows; only needed to predict from cross-Grams under
-        ``normalize="cosine"``. A square stack knows its own.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> X = np.random.default_rng(0).normal(size=(6, 2))
-    >>> stack = GramStack([X @ X.T, (X @ X.T) ** 2])
-    >>> stack.n_kernels, stack.shape
-    (2, (6, 6))
-    >>> stack[np.ix_([0, 1], [2, 3, 4])].shape
-    (2, 3)
-    """
-
-    def __init__(self, grams, diagonals=None):
-        self.grams = _checks.check_grams(grams)
-        self.rows = None
-        self.columns = None
-        self.origin = uuid.uuid4().hex
-        self._diagonals = None if diagonals is None else np.asarray(diagonals, dtype=np.float64)
-        self._verdicts: set[str] = set()  # checks passed, shared by all slices
-        expected = self.grams.shape[:2]
-        if self._diagonals is not None and self._diagonals.shape != expected:
-            raise ValueError(
-                f"`diagonals` must have shape (n_kernels, n_rows) = {expected}, got {self._diagonals.shape}."
-            )
-
-    @classmethod
-    def open(cls, path):
-        """Open an ``.npy`` file of shape (n_kernels, n_rows, n_columns) as a memory map."""
-        try:
-            grams = np.lib.format.open_memmap(path, mode="r")
-        except ValueError as error:
-            raise ValueError(
-                f"{str(path)!r} must be an .npy file of numbers, as `numpy.save` writes it ({error})."
-            ) from error
-        return cls(grams)
-
-    @property
-    def n_kernels(self):
-        """Number of kernels."""
-        return self.grams.shape[0]
-
-    @property
-    def shape(self):
-        """(number of rows, number of columns)."""
-        n_rows = self.grams.shape[1] if self.rows is None else len(self.rows)
-        n_columns = self.grams.shape[2] if self.columns is None else len(self.columns)
-        return n_rows, n_columns
-
-    ndim = 2
-
-    @property
-    def dtype(self):
-        """Type of the numbers."""
-        return self.grams.dtype
-
-    def __len__(self):
-        return self.shape[0]
-
-    def __repr__(self):
-        n_rows, n_columns = self.shape
-        return f"GramStack({self.n_kernels} kernels, {n_rows} x {n_columns}, {self.dtype})"
-
-    def __array__(self, dtype=None, copy=None):
-        """Refuse: code that wants one matrix would misread a stack of them."""
-        raise TypeError(
-            "A `GramStack` is not an array; pass it to an estimator of localmkl with "
-            "`kernels='precomputed'`, or call its `to_array()`."
-        )
-
-    def __getitem__(self, key):
-        """Return the stack of some rows, or rows and columns; nothing is copied."""
-        key = tuple(part for part in key if part is not ...) if isinstance(key, tuple) else (key,)
-        if len(key) > 2:
-            raise IndexError(f"A `GramStack` has rows and columns, got {len(key)} indices.")
-        rows, columns = (*key, slice(None))[:2]
-        sliced = object.__new__(GramStack)
-        sliced.__dict__.update(self.__dict__)
-        sliced.rows = _pick(self.rows, rows, self.grams.shape[1])
-        sliced.columns = _pick(self.columns, columns, self.grams.shape[2])
-        return sliced
-
-    def block(self, m, rows=slice(None), columns=slice(None)):
-        """Return a copy of a part of the m-th Gram as float64."""
-        part, gram = self[rows, columns], self.grams[m]
-        if part.rows is None and part.columns is None:
-            return np.array(gram, dtype=np.float64)
-        if part.columns is None:
-            picked = gram[part.rows]
-        elif part.rows is None or 4 * len(part.columns) > gram.shape[1]:  # whole rows are quickly copied
-            picked = (gram if part.rows is None else gram[part.rows]).take(part.columns, axis=1)
-        else:
-            picked = gram[part.rows[:, None], part.columns]
-        return np.asarray(picked, dtype=np.float64)
-
-    def column_numbers(self):
-        """Return which columns of the whole stack this slice has."""
-        return np.arange(self.grams.shape[2]) if self.columns is None else self.columns
-
-    def with_columns(self, numbers):
-        """Return the slice with these columns of the whole stack only; itself, if it has not all of them.
-
-        Tools that slice rows alone leave all columns there.
-        """
-        own = self.column_numbers()
-        order = np.argsort(own, kind="stable")
-        places = np.searchsorted(own, numbers, sorter=order)
-        if len(own) <= len(numbers) or not np.array_equal(own[order[places % len(own)]], numbers):
-            return self
-        return self[:, order[places]]
-
-    def training_part(self):
-        """Return the slice with its rows as columns; itself, if it has not all of them."""
-        return self if self.rows is None else self.with_columns(self.rows)
-
-    def to_array(self):
-        """Return the stack as a new array of shape (n_kernels, n_rows, n_columns)."""
-        require_memory(
-            self.n_kernels * matrix_bytes(*self.shape),
-            f"A copy of {self.n_kernels} Grams of {self.shape[0]} x {self.shape[1]}",
-        )
-        array = np.empty((self.n_kernels, *self.shape))
-        for m in range(self.n_kernels):
-            array[m] = self.block(m)
-        return array
-
-    def diagonals(self):
-        """Return ``k_m(x, x)`` of the rows, (n_kernels, n_rows)."""
-        if self._diagonals is not None:
-            known = self._diagonals
-        elif self.grams.shape[1] == self.grams.shape[2] and "symmetric" in self._verdicts:
-            known = np.einsum("mii->mi", self.grams)
-        else:
-            raise ValueError(
-                "The diagonal k(x, x) of these rows is not known from cross-Grams; pass it as "
-                "`GramStack(grams, diagonals=...)`."
-            )
-        return np.asarray(known if self.rows is None else known[:, self.rows], dtype=np.float64)
-
-    def check_training(self):
-        """Raise unless this is the square, symmetric, finite stack of some training rows."""
-        n_rows, n_columns = self.shape
-        same = n_rows == n_columns and np.array_equal(
-            _pick(self.rows, slice(None), n_rows, always=True),
-            _pick(self.columns, slice(None), n_columns, always=True),
-        )
-        if not same:
-            raise ValueError(
-                f"`grams[0]` must be square with the same samples as rows and columns, got shape "
-                f"({n_rows}, {n_columns}); pass cross-Grams to `predict`, not to `fit`."
-            )
-        self.check_finite()
-        if "symmetric" not in self._verdicts:
-            _checks.check_training_grams(self.grams)
-            self._verdicts.add("symmetric")
-
-    def check_finite(self):
-        """Raise if the stack holds NaN or infinity; looked at once for all slices."""
-        if "finite" not in self._verdicts:
-            _checks.check_finite_grams(self.grams)
-            self._verdicts.add("finite")
 
 
 class CrossGrams:
@@ -356,11 +178,10 @@ def compute_stack(kernels, X, *, out=None, known=()):
             together[0].write_together(together, X, None, grams, members)
     stack = GramStack(grams)
     if all(kernel.finite for kernel in kernels):  # counts: nothing to look for
-        stack._verdicts.add("finite")
-    stack.check_finite()
-    if not all(_is_ours(kernel) for kernel in kernels):
-        stack.check_training()
-    stack._verdicts.add("symmetric")
+        stack.vouch("finite")
+    if all(_is_ours(kernel) for kernel in kernels):
+        stack.vouch("symmetric")
+    stack.check_training()
     return stack
 
 
@@ -386,7 +207,7 @@ def learn_factors(kind, stack, sample_weight=None):
     mean_diagonal = stack.diagonals() @ weights
     spread = mean_diagonal
     if kind == "multiplicative":
-        mean = load().block_norms(stack.grams, stack.rows, weights[:, None])[0]
+        mean = stack.norms(weights[:, None])[0]
         spread = mean_diagonal - mean
     alive = spread > 1e-12 * np.abs(mean_diagonal)
     return np.divide(1.0, spread, out=np.ones(stack.n_kernels), where=alive)
@@ -397,25 +218,7 @@ def cosine_stack(stack, *, in_place):
 
     Without `in_place` the stack's rows are copied: it belongs to the caller.
     """
-    scales = cosine_scales(stack.diagonals())
-    grams = stack.grams if in_place else stack.to_array()
-    for m in range(stack.n_kernels):
-        grams[m] *= scales[m][:, None]
-        grams[m] *= scales[m]
-    result = GramStack(grams)
-    result._verdicts |= {"finite", "symmetric"}
-    return result
-
-
-def cosine_scales(diagonals):
-    """Return ``1 / sqrt(k(x, x))``; zero where the diagonal vanishes."""
-    alive = diagonals > 0.0
-    return np.divide(
-        1.0,
-        np.sqrt(diagonals, where=alive, out=np.ones_like(diagonals)),
-        where=alive,
-        out=np.zeros_like(diagonals),
-    )
+    return stack.divided(cosine_scales(stack.diagonals()), in_place=in_place)
 
 
 def take_rows(X, rows):
@@ -448,17 +251,6 @@ def _is_ours(kernel):
 
 def _count(X):
     return X.shape[0] if hasattr(X, "shape") else len(X)
-
-
-def _pick(current, key, size, *, always=False):
-    """Compose an index: `key` applied to `current` (None: all `size`)."""
-    if not isinstance(key, slice):
-        key = np.asarray(key).ravel()
-        key = key if key.size else key.astype(np.intp)  # [] is an array of floats
-    if not always and isinstance(key, slice) and key == slice(None):
-        return current
-    base = np.arange(size) if current is None else current
-    return base[key]
 
 
 @dataclass(frozen=True)

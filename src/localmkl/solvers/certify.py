@@ -1,7 +1,7 @@
 """The certificate of an answer: feasibility, then the duality gap, with what rounding may have done to it.
 
     P(beta, alpha) = 1/2 sum_jm beta_jm q_jm + sum_i C_i loss(f_i, y_i)
-    D(alpha)       = sum_i (y_i alpha_i - epsilon |alpha_i|) - 1/2 sum_j ||q_j||_{p/(p-1)}
+    D(alpha)       = - sum_i C_i loss*(-alpha_i / C_i, y_i) - 1/2 sum_j ||q_j||_{p/(p-1)}
     gap            = (P - D) / P,  with P rounded up and D rounded down
 
 Rounding errors are bounded, not estimated. A sum of k products has the error gamma_k = k u / (1 - k u) times
@@ -13,7 +13,7 @@ the sum of their sizes (u: half the distance from one to the next number), and
 
 Where that alone may hold a gap above the one asked for, everything is computed again in the machine's
 extended precision. Dual variables whose sum is not quite zero count as much less as the largest possible
-intercept could gain from it.
+intercept could gain from it: scores of size S move the best intercept by S at most.
 """
 
 import math
@@ -23,7 +23,6 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from localmkl.backends import reference
 from localmkl.solvers.objective import dual_norm
 
 AUDITED_ROWS = 16
@@ -32,6 +31,8 @@ SPARE = 8
 """Operations beside the sums, of each entry: products with factors, memberships and weights."""
 SLACK = 1e-9
 """Relative violation of a norm or a sum beyond which an answer is not rounded but infeasible."""
+ROOT_SLACK = 1.0 + 1e-6
+"""Factor by which the intercept of scores that are all zero may be larger than it was found to be."""
 INDEFINITE = 1e-6
 """Share of its largest diagonal entry by which a Gram may be indefinite, as the checks of Grams allow."""
 
@@ -102,9 +103,11 @@ def certify(problem, weights, alpha, *, tol=np.inf):
 
     Examples
     --------
-    >>> from localmkl.solvers.objective import Hinge, Problem
+    >>> from localmkl.solvers.losses import Hinge
+    >>> from localmkl.solvers.objective import Problem
+    >>> from localmkl.stacks import GramStack
     >>> x, y = np.array([-1.0, 1.0]), np.array([-1.0, 1.0])
-    >>> problem = Problem(np.outer(x, x)[None], np.ones(1), np.ones((2, 1)), y, np.ones(2), Hinge(), p=1)
+    >>> problem = Problem(GramStack([np.outer(x, x)]), np.ones((2, 1)), y, np.ones(2), Hinge(), p=1)
     >>> solution = certify(problem, np.ones((1, 1)), np.array([-0.5, 0.5]))
     >>> solution.gap < 1e-13, solution.gap == solution.rounding
     (True, True)
@@ -123,29 +126,22 @@ def judge(problem, weights, alpha, products, tol=np.inf):
 
 def products_of(problem, alpha, dtype=np.float64):
     """Return ``K_m u_j`` for every cluster, kernel and training row, (l, M, n), in plain NumPy."""
-    parts = problem.cluster_parts(alpha.astype(dtype))
-    products = reference.block_products(problem.grams, problem.rows, parts)
-    products *= problem.factors[:, None]
-    return products
+    return problem.stack.plain_products(problem.cluster_parts(alpha.astype(dtype)))
 
 
-def audited_products(problem, alpha, backend, **options):
-    """Return what `products_of` returns, from a backend that is faster and not trusted.
+def audited_products(problem, vectors):
+    """Return ``K_m u_j`` for the columns u_j of `vectors`, (l, M, n), from a stack that is not trusted.
 
     Some rows are computed again in plain NumPy; if they differ by more than rounding, all are, and it is
-    said. Which rows depends on alpha: another certificate looks at others, the same one at the same.
+    said. The rows depend on the vectors: another certificate looks at others, the same one at the same.
     """
-    parts = problem.cluster_parts(alpha)
-    products = backend.block_products(problem.grams, problem.rows, parts, **options)
-    products *= problem.factors[:, None]
-    rng = np.random.default_rng(zlib.crc32(alpha.tobytes()))
+    products = problem.stack.products(vectors)
+    rng = np.random.default_rng(zlib.crc32(vectors.tobytes()))
     picked = rng.choice(problem.n_samples, size=min(AUDITED_ROWS, problem.n_samples), replace=False)
-    rows = picked if problem.rows is None else problem.rows[picked]
-    again = reference.products_of_rows(problem.grams, rows, problem.rows, parts)
-    again *= problem.factors[:, None]
+    again = problem.stack.plain_products(vectors, picked)
     reach = reaches(problem)
-    allowed = 2.0 * gamma(problem.n_samples, np.float64) * _sizes(reach, parts)[:, :, None] * reach[:, picked]
-    if np.all(np.abs(products[:, :, picked] - again) <= allowed):
+    allowed = 2.0 * gamma(problem.n_samples, np.float64) * _sizes(reach, vectors)[:, :, None]
+    if np.all(np.abs(products[:, :, picked] - again) <= allowed * reach[:, picked]):
         return products
     warnings.warn(
         f"The compiled products of {problem.n_samples} rows disagree with NumPy's, which are used instead; "
@@ -153,7 +149,7 @@ def audited_products(problem, alpha, backend, **options):
         RuntimeWarning,
         stacklevel=2,
     )
-    return products_of(problem, alpha)
+    return problem.stack.plain_products(vectors)
 
 
 def reaches(problem):
@@ -224,12 +220,13 @@ def bracket(problem, alpha, terms):
     )
     primal = terms.regulariser + C @ losses
     above = terms.regulariser_error + C @ (worst - losses) + 4.0 * share * (C @ worst)
-    below = terms.regulariser_error + C @ np.minimum(losses, error) + 4.0 * share * (C @ losses)
-    extent = float(np.abs(loss.breakpoints(np.zeros(len(y)), problem.y, C)[0]).max(initial=0.0))
+    below = terms.regulariser_error + C @ np.minimum(losses, worst - losses) + 4.0 * share * (C @ losses)
+    extent = ROOT_SLACK * abs(loss.best_intercept(np.zeros(len(y)), problem.y, C))
     extent += math.sqrt(2.0 * max(float(primal + above), 0.0) * float(terms.span))
-    dual = loss.dual_value(alpha.astype(dtype), y) - terms.penalty
+    alpha = alpha.astype(dtype)
+    dual = loss.dual_terms(alpha, y, C).sum() - terms.penalty
     deep = terms.penalty_error + abs(math.fsum(alpha)) * extent
-    deep += share * (np.abs(alpha) @ np.abs(y) + loss.epsilon * np.abs(alpha).sum())
+    deep += share * loss.dual_sizes(alpha, y, C).sum()
     gap, rounding = relative(primal, dual, above, below, deep + unit * np.abs(dual))
     return intercept, float(primal), float(dual), gap, rounding
 

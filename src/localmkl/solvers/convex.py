@@ -1,118 +1,160 @@
 """UNIF, lp-norm MKL, HLMKL and CLMKL: one convex problem, one solver.
 
 Problem   min_{w, beta, b} sum_jm ||w_jm||^2 / (2 beta_jm) + sum_i C_i loss(f(x_i), y_i),  ||beta_j||_p <= 1
-Dual      max_alpha sum_i (y_i alpha_i - epsilon |alpha_i|) - 1/2 sum_j ||q_j||_{p/(p-1)},  sum(alpha) = 0
-Stop      when the relative duality gap, certified by `objective.certify`, is at most `tol`.
+Dual      max_alpha - sum_i C_i loss*(-alpha_i / C_i, y_i) - 1/2 sum_j ||q_j||_{p/(p-1)},  sum(alpha) = 0
+Stop      when the relative duality gap, certified by `certify.judge`, is at most `tol`.
 
 One cluster is lp-norm MKL; memberships in {0, 1} are HLMKL; p = inf freezes the weights at one: UNIF.
 
-The convex function of the weights alone, J(beta) = max_alpha S(alpha, beta), has the gradient -q/2 and, on
-the free support vectors F, the Hessian B' (K~_FF^-1 - rank one) B with B_jm = (c_j * K_m u_j)_F. "newton"
-minimises that model over the lp balls and searches along the line to its minimiser; between two weights K~ is
-linear, so the line search reads no base kernel. "alternating" is the paper's Algorithm 1.
+For fixed weights this is the inner problem (`inner`); J(beta), of the weights alone, is convex, and `steps`
+has two ways to move them. A problem on its way asks for what it needs of the stack (`requests`).
 """
 
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from localmkl.backends import load, one_blas_thread
-from localmkl.solvers.certify import Solution, audited_products, judge
-from localmkl.solvers.model import minimise_linear_model, minimise_model
-from localmkl.solvers.objective import closed_form_weights, full_dual, relative_gap, uniform_weights
+from localmkl.backends import one_blas_thread
+from localmkl.solvers.certify import Solution, judge
+from localmkl.solvers.inner import InnerSolver
+from localmkl.solvers.newton import InnerNewton
+from localmkl.solvers.objective import full_dual, relative_gap
+from localmkl.solvers.requests import Combine, Products, run_courses
+from localmkl.solvers.starts import even_start
+from localmkl.solvers.steps import STEPS
 from localmkl.solvers.svm import InnerSVM
 
-SOLVERS = ("newton", "alternating")
+SOLVERS = tuple(STEPS)
+INNER_SOLVERS: tuple[type[InnerSolver], ...] = (InnerSVM, InnerNewton)
 
-SVM_SHARE = 0.1
-"""The SVM's relative gap aimed at, as a share of `tol`."""
+INNER_SHARE = 0.1
+"""The inner problem's relative gap aimed at, as a share of `tol`: it takes little of the room."""
+NEAR_SHARE = 0.3
+"""The same at a start that may be the end: its weights leave room for it."""
 GAP_SHARE = 0.02
-"""... and before `tol` is near, as a share of the last gap, smaller still once the next may be its square."""
+"""... and before `tol` is near, as a share of the last gap ..."""
 SPEED = 3.0
+"""... and of this multiple of its square: second-order steps may go that far at once."""
 FIRST_TARGET = 0.01
-FLATTENED = 0.3
-"""A line search ends when the slope has shrunk to this share of its start."""
-MAX_TRIALS = 12
-STUCK = 0.9
-"""A step that leaves more of the gap than this share is followed by a linear one."""
-NEARLY_EVEN = 8.0
-"""Norm from which on the weights that suit the last block norms are as good as a second-order step's: they go
-as the norms to the power 1 / (p - 1), and the lp ball has corners too sharp for the model."""
-FIRST_DAMPING = 1e-2
-ROUNDING = 1e-13
+"""The same at even weights, whose gap is rarely smaller."""
 SHARPEST_TARGET = 1e-15
-PATIENCE = 20
-LARGE = 2**28
-"""Bytes of a spare kernel matrix that are not kept between two steps."""
+"""A relative gap below this is rounding."""
 FEW = 0.5
 """Share of support vectors below which reading their part alone is much cheaper than a certificate."""
+TOGETHER_BYTES = 2**28
+"""Most memory for combined kernels, and what steps keep of them, that exist at the same time."""
 
 
-def solve_convex(
-    problem,
-    *,
-    solver="newton",
-    tol=1e-3,
-    max_iter=500,
-    init=None,
-    kernel=None,
-    callback=None,
-    parallel=True,
-    backend="compiled",
-):
-    """Solve convex localized MKL until the duality gap is at most `tol`.
+def solve_convex(problem, *, start=None, **options):
+    """Solve one problem of convex localized MKL until the duality gap is at most `tol`.
 
     Parameters
     ----------
     problem : Problem
+    start : Start, optional
+        Weights and dual variables to begin from.
+    **options
+        As for `solve_all`.
+
+    Returns
+    -------
+    Solution
+    """
+    return solve_all([problem], None if start is None else [start], **options)[0]
+
+
+def solve_all(problems, starts=None, *, solver="newton", tol=1e-3, max_iter=500, callback=None):
+    """Solve problems of convex localized MKL until each duality gap is at most `tol`.
+
+    Problems that share stack and memberships read the stack together, as many as memory allows.
+
+    Parameters
+    ----------
+    problems : sequence of Problem
+        All have the same stack.
+    starts : sequence of Start, optional
+        Where each begins; at even weights by default. What does not converge from elsewhere begins again.
     solver : {"newton", "alternating"}
         How the kernel weights move: second-order steps, or the paper's closed form.
     tol : float
         Relative duality gap to reach.
     max_iter : int
         Most updates of the kernel weights.
-    init : Solution, optional
-        Warm start.
-    kernel : ndarray of shape (n, n), optional
-        The combined kernel of the starting weights, where the caller has it (several classes start alike).
-        It is overwritten.
     callback : callable, optional
-        Called as ``callback(iteration, primal, dual, gap)`` after every step.
-    parallel : bool
-        Whether reading the stack may use all threads.
-    backend : {"compiled", "reference"}
+        Called as ``callback(iteration, primal, dual, gap)`` after every step; problems then run one by one.
 
     Returns
     -------
-    Solution
+    list of Solution
         `converged` says whether `tol` was reached. `history` holds the primal, the dual and the relative
-        gap of every step, and the part of the gap that is the SVM's ("svm_gap"): by no more than that can
-        the primal rise from one step to the next.
+        gap of every step, and the part of the gap that is the inner problem's ("svm_gap"): by no more than
+        that can the primal rise from one step to the next.
 
     References
     ----------
     Lei, Binder, Dogan, Kloft: Localized Multiple Kernel Learning - A Convex Approach, Algorithm 1.
     """
-    weights = uniform_weights(problem.weights_shape, problem.p) if init is None else init.weights
-    start = None if init is None else init.alpha
-    svm = InnerSVM(problem.y, problem.C, problem.loss, start, backend=backend)
-    reader = _Reader(problem, tol, backend, parallel)
-    step = _NewtonStep(reader) if solver == "newton" else _ClosedFormStep(reader)
-    history: dict[str, list] = {"primal": [], "dual": [], "gap": [], "svm_gap": []}
-    accuracy = _Accuracy(0.9 * tol, 0.9 * tol) if problem.frozen else _Accuracy(SVM_SHARE * tol, FIRST_TARGET)
+    starts = [even_start(problem) for problem in problems] if starts is None else starts
+    options = {"solver": solver, "tol": tol, "max_iter": max_iter, "callback": callback}
+    solutions: list[Solution] = []
     with one_blas_thread():
-        kernel = reader.combine(weights) if kernel is None else kernel
-        for iteration in range(1, max_iter + 1):
-            look = _settle(svm, kernel, weights, reader, accuracy, tol)
-            values = (svm.primal, look.dual, look.gap, relative_gap(svm.primal, svm.dual))
-            for key, value in zip(history, values, strict=True):
-                history[key].append(value)
-            if callback is not None:
-                callback(iteration, svm.primal, look.dual, look.gap)
-            if look.certified(tol) or iteration == max_iter or step.stalled(history["gap"], tol, max_iter):
-                break
-            weights, kernel = step.take(weights, kernel, svm, look, accuracy.target)
-        solution = look.solution or reader.certified_look(svm, weights).solution
+        for chosen in _batches(problems, 1 if callback is not None else None):
+            own = problems[chosen]
+            pairs = zip(own, starts[chosen], strict=True)
+            solutions += run_courses(own, [_course(*pair, **options) for pair in pairs])
+    for place, (start, solution) in enumerate(zip(starts, solutions, strict=True)):
+        # Weights that are zero (p = 1) leave kernels of low rank, from which steps may find no way out.
+        if start.near and not solution.converged and solution.n_iter < max_iter:
+            solutions[place] = solve_convex(problems[place], **options)
+    return solutions
+
+
+def at_once(n_samples):
+    """Return how many problems of this size may hold their combined kernels at the same time."""
+    return max(1, TOGETHER_BYTES // (16 * n_samples**2))
+
+
+def _batches(problems, most):
+    """Yield slices of problems that follow each other with the same memberships, as many as memory allows."""
+    most = at_once(problems[0].n_samples) if most is None else most
+    first = 0
+    for last in range(1, len(problems) + 1):
+        ends = last == len(problems) or last - first == most
+        if ends or not np.array_equal(problems[last].memberships, problems[first].memberships):
+            yield slice(first, last)
+            first = last
+
+
+def inner_solver(problem, alpha=None):
+    """Return the inner solver that serves the problem's loss."""
+    kind = next((kind for kind in INNER_SOLVERS if isinstance(problem.loss, kind.serves)), None)
+    if kind is None:
+        families = " or ".join(kind.serves.__name__ for kind in INNER_SOLVERS)
+        raise TypeError(f"`loss` must be {families}, got {problem.loss!r}.")
+    return kind(problem.y, problem.C, problem.loss, alpha, backend=problem.stack.backend)
+
+
+def _course(problem, start, *, solver, tol, max_iter, callback):
+    """Solve one problem; a generator that yields requests (see `requests`) and returns the `Solution`."""
+    weights, inner = start.weights, inner_solver(problem, start.alpha)
+    step = STEPS[solver](problem)
+    history: dict[str, list] = {"primal": [], "dual": [], "gap": [], "svm_gap": []}
+    accuracy = _Accuracy.of(problem, start, tol)
+    kernel = yield Combine(weights)
+    for iteration in range(1, max_iter + 1):
+        look = yield from _settle(problem, inner, kernel, weights, accuracy, tol)
+        values = (inner.primal, look.dual, look.gap, relative_gap(inner.primal, inner.dual))
+        for key, value in zip(history, values, strict=True):
+            history[key].append(value)
+        if callback is not None:
+            callback(iteration, inner.primal, look.dual, look.gap)
+        if look.certified(tol) or iteration == max_iter or step.stalled(history["gap"], tol, max_iter):
+            break
+        if not problem.frozen:
+            weights, kernel = yield from step.take(weights, kernel, inner, look, accuracy.target)
+    solution = look.solution
+    if solution is None:
+        solution = (yield from _certified_look(problem, inner, weights, tol)).solution
     return replace(
         solution,
         n_iter=iteration,
@@ -122,12 +164,21 @@ def solve_convex(
 
 
 class _Accuracy:
-    """How precisely the SVM is solved: roughly while the weights are far off, then as the gap asks."""
+    """The precision asked of the inner problem: rough while the weights are far off, then as the gap asks."""
 
     def __init__(self, sharpest, first):
         self.sharpest = sharpest
         self.target = max(sharpest, first)
         self.last_gap = np.inf
+
+    @classmethod
+    def of(cls, problem, start, tol):
+        """Return the precision to begin with: that of the end, where the start may be the end."""
+        if problem.frozen:
+            return cls(0.9 * tol, 0.9 * tol)
+        accuracy = cls(INNER_SHARE * tol, NEAR_SHARE * tol if start.near else FIRST_TARGET)
+        accuracy.last_gap = 0.0 if start.near else np.inf
+        return accuracy
 
     def follow(self, gap):
         """Take note of the gap after a step."""
@@ -140,18 +191,21 @@ class _Accuracy:
         return self.target < SHARPEST_TARGET
 
 
-def _settle(svm, kernel, weights, reader, accuracy, tol):
-    """Solve the SVM at these weights until it is not what holds the gap up; return what was seen there."""
+def _settle(problem, inner, kernel, weights, accuracy, tol):
+    """Solve the inner problem until it is not what holds the gap up; return what was seen there."""
     # The certificate serves for the step too, should it fail; far from the end a look may be cheaper.
-    ending = reader.problem.frozen or 10.0 * accuracy.last_gap**2 < tol
+    ending = problem.frozen or 10.0 * accuracy.last_gap**2 < tol
     while True:
-        svm.solve(kernel, accuracy.target)
-        few = np.count_nonzero(svm.alpha) < FEW * len(svm.alpha)
-        look = reader.look(svm) if few and not ending else reader.certified_look(svm, weights)
+        inner.solve(kernel, accuracy.target)
+        few = np.count_nonzero(inner.alpha) < FEW * len(inner.alpha)
+        if few and not ending:
+            look = yield from _partial_look(problem, inner)
+        else:
+            look = yield from _certified_look(problem, inner, weights, tol)
         if look.gap <= tol and look.solution is None:
-            look = reader.certified_look(svm, weights)
-        svm_part = relative_gap(svm.primal, svm.dual)
-        if look.certified(tol) or (look.gap > tol and svm_part <= 0.5 * look.gap) or accuracy.exhausted:
+            look = yield from _certified_look(problem, inner, weights, tol)
+        inner_part = relative_gap(inner.primal, inner.dual)
+        if look.certified(tol) or (look.gap > tol and inner_part <= 0.5 * look.gap) or accuracy.exhausted:
             accuracy.follow(look.gap)
             return look
         accuracy.target *= 0.1
@@ -159,7 +213,7 @@ def _settle(svm, kernel, weights, reader, accuracy, tol):
 
 @dataclass(frozen=True)
 class _Look:
-    """What one read of the support vectors' part of the stack gives.
+    """The answer of one read of the stack at some weights and dual variables.
 
     norms: q, (l, M). images: (c_j * K_m u_j) on the free variables, (l, M, n_free). dual, gap: their values
     at this point. solution: the certified answer at this point, if all rows were read.
@@ -176,175 +230,25 @@ class _Look:
         return self.solution is not None and self.solution.gap <= tol
 
 
-class _Reader:
-    """The two ways of reading the stack, with normalisation factors applied."""
-
-    def __init__(self, problem, tol, backend, parallel):
-        self.problem, self.tol = problem, tol
-        self.backend = load(backend)
-        self.options = {} if backend == "reference" else {"parallel": parallel}
-
-    def combine(self, weights, out=None):
-        """Return K~ for these weights; of a single plain kernel, that kernel itself."""
-        problem = self.problem
-        scaled = weights * problem.factors
-        plain = scaled.size == 1 and scaled[0, 0] == 1.0 and problem.rows is None
-        if plain and problem.grams.dtype == np.float64 and np.all(problem.memberships == 1.0):
-            return problem.grams[0]
-        return self.backend.combine(
-            problem.grams, problem.rows, scaled, problem.memberships, out, **self.options
-        )
-
-    def look(self, svm):
-        """Read the support vectors' part once: block norms, and images on the free variables."""
-        problem = self.problem
-        support = np.union1d(np.flatnonzero(svm.alpha), svm.free)
-        parts = problem.memberships[support] * svm.alpha[support, None]
-        rows = support if problem.rows is None else problem.rows[support]
-        products = self.backend.block_products(problem.grams, rows, parts, **self.options)
-        products *= problem.factors[:, None]
-        return self._look(svm, products, support, None)
-
-    def certified_look(self, svm, weights):
-        """Read everything: the certificate, and all that `look` gives."""
-        products = audited_products(self.problem, svm.alpha, self.backend, **self.options)
-        solution = judge(self.problem, weights, svm.alpha.copy(), products, self.tol)
-        return self._look(svm, products, np.arange(self.problem.n_samples), solution)
-
-    def _look(self, svm, products, rows, solution):
-        memberships = self.problem.memberships[rows]
-        parts = memberships * svm.alpha[rows, None]
-        norms = np.maximum(np.einsum("jmi,ij->jm", products, parts), 0.0)
-        free = np.searchsorted(rows, svm.free)
-        images = products[:, :, free] * memberships[free].T[:, None, :]
-        dual = full_dual(self.problem, svm.alpha, norms)
-        return _Look(norms, images, dual, relative_gap(svm.primal, dual), solution)
+def _partial_look(problem, inner):
+    """Read the support vectors' part once: block norms, and images on the free variables."""
+    support = np.union1d(np.flatnonzero(inner.alpha), inner.free)
+    products = yield Products(problem.memberships[support] * inner.alpha[support, None], support)
+    return _look(problem, inner, products, support, None)
 
 
-class _Step:
-    """A way to move the weights."""
-
-    def stalled(self, gaps, tol, max_iter):
-        """Whether the last steps brought no smaller gap: rounding, on a badly conditioned problem."""
-        return len(gaps) > PATIENCE and min(gaps[-PATIENCE:]) >= min(gaps[:-PATIENCE])
-
-
-class _ClosedFormStep(_Step):
-    """The paper's update of the weights for fixed w."""
-
-    def __init__(self, reader):
-        self.reader = reader
-
-    def take(self, weights, kernel, svm, look, target):
-        """Return the next weights and their combined kernel."""
-        if self.reader.problem.frozen:
-            return weights, kernel
-        weights = closed_form_weights(weights, look.norms, self.reader.problem.p)
-        return weights, self.reader.combine(weights, kernel)
+def _certified_look(problem, inner, weights, tol):
+    """Read everything: the certificate, and all that a partial look gives."""
+    products = yield Products(problem.cluster_parts(inner.alpha))
+    solution = judge(problem, weights, inner.alpha.copy(), products, tol)
+    return _look(problem, inner, products, np.arange(problem.n_samples), solution)
 
 
-class _NewtonStep(_Step):
-    """Minimise the quadratic model of J, then search the line to its minimiser."""
-
-    def __init__(self, reader):
-        self.reader = reader
-        self.old = np.empty((0, 0))
-        self.damping = 0.0
-        self.last_gap = np.inf
-
-    def stalled(self, gaps, tol, max_iter):
-        """Whether steps bring no smaller gap any more, or so little that all steps left will not do."""
-        if len(gaps) <= PATIENCE:
-            return False
-        if super().stalled(gaps, tol, max_iter) or min(gaps) == 0.0:
-            return True
-        pace = np.log(min(gaps[:-PATIENCE]) / min(gaps[-PATIENCE:])) / PATIENCE
-        return np.log(min(gaps) / tol) > pace * (max_iter - len(gaps))
-
-    def take(self, weights, kernel, svm, look, target):
-        """Return the next weights and their combined kernel; leave `svm` solved near there."""
-        problem = self.reader.problem
-        if problem.frozen:
-            return weights, kernel
-        # Where K~ has low rank, at weights of zero, the model may allow no step at all; its linear part does.
-        stuck, self.last_gap = look.gap > STUCK * self.last_gap, look.gap
-        if stuck:
-            goal = minimise_linear_model(look.norms, weights, problem.p)
-        else:
-            goal = self._goal(weights, kernel, svm, look, problem.p)
-        svm.forget_factor()
-        slope = -0.5 * float(np.sum(look.norms * (goal - weights)))
-        # K~ as it was, in the precision of the stack: the line search needs both ends.
-        if self.old.size == 0:
-            self.old = np.empty_like(kernel, dtype=problem.grams.dtype)
-        np.copyto(self.old, kernel, casting="same_kind")
-        kernel = self.reader.combine(goal, kernel)
-        # A decrease too small to be seen needs no search: the gap still shrinks with the step. Nor do weights
-        # that hardly depend on the norms.
-        search = slope < -ROUNDING * svm.primal and problem.p < NEARLY_EVEN
-        length = self._search(kernel, svm, slope, target) if search else 1.0
-        exact = self.old.dtype == kernel.dtype
-        if self.old.nbytes > LARGE:  # memory counts more than the time to get it again
-            self.old = np.empty((0, 0))
-        weights = weights + length * (goal - weights)
-        if length == 1.0:
-            self.damping *= 0.25
-            return weights, kernel
-        self.damping = max(4.0 * self.damping, FIRST_DAMPING)
-        return weights, kernel if exact else self.reader.combine(weights, kernel)
-
-    def _goal(self, weights, kernel, svm, look, p):
-        """Return the minimiser of the model over the lp balls."""
-        n_free = look.images.shape[2]
-        if n_free < 2 or p >= NEARLY_EVEN:
-            return minimise_linear_model(look.norms, weights, p)
-        _, factor = svm.free_factor(kernel)
-        halves = factor.half_solve(np.column_stack([look.images.reshape(-1, n_free).T, np.ones(n_free)]))
-        images, ones = halves[:, :-1], halves[:, -1]
-        # Project away the direction of the intercept: the dual variables keep their sum.
-        images -= np.outer(ones, ones @ images) / (ones @ ones)
-        curvature = images.T @ images
-        curvature.flat[:: len(curvature) + 1] *= 1.0 + self.damping
-        alive = look.norms.max(axis=1) > 0.0
-        if not alive.any():
-            return weights
-        keep = np.repeat(alive, weights.shape[1])
-        goal = weights.copy()
-        goal[alive] = minimise_model(
-            -0.5 * look.norms[alive], curvature[np.ix_(keep, keep)], weights[alive], p
-        )
-        # To first order the dual variables follow the weights: a start for the SVM at the goal.
-        svm.shift(-factor.other_half_solve(images @ (goal - weights).ravel()))
-        return goal
-
-    def _search(self, kernel, svm, slope, target):
-        """Move `kernel` to a point on the line where J has fallen and its slope is nearly flat.
-
-        `kernel` is K~(t) = K~0 + t (K~1 - K~0), from t = 1 on; J'(t) = -1/2 alpha' (K~1 - K~0) alpha. Secant
-        steps between the last points of negative and positive slope. Return t.
-        """
-        before = svm.primal
-        length, low, high = 1.0, (0.0, slope), None
-        for _ in range(MAX_TRIALS):
-            svm.solve(kernel, target)
-            here = -0.5 * (float(svm.alpha @ svm.scores) - self._old_form(svm.alpha)) / length
-            flat = abs(here) <= FLATTENED * abs(slope)
-            risen = svm.dual > before
-            if not risen and (flat or (here < 0.0 and high is None)):
-                break
-            if here > 0.0 or risen:
-                high = length, max(here, 0.0)
-            else:
-                low = length, here
-            top = high or (1.0, 0.0)
-            share = low[1] / (low[1] - top[1]) if top[1] > low[1] else 0.5
-            following = low[0] + float(np.clip(share, 0.1, 0.9)) * (top[0] - low[0])
-            kernel -= self.old
-            kernel *= following / length
-            kernel += self.old
-            length = following
-        return length
-
-    def _old_form(self, alpha):
-        """Return alpha' K~0 alpha."""
-        return float(self.reader.backend.block_norms(self.old[None], None, alpha[:, None])[0, 0])
+def _look(problem, inner, products, rows, solution):
+    memberships = problem.memberships[rows]
+    parts = memberships * inner.alpha[rows, None]
+    norms = np.maximum(np.einsum("jmi,ij->jm", products, parts), 0.0)
+    free = np.searchsorted(rows, inner.free)
+    images = products[:, :, free] * memberships[free].T[:, None, :]
+    dual = full_dual(problem, inner.alpha, norms)
+    return _Look(norms, images, dual, relative_gap(inner.primal, dual), solution)

@@ -1,7 +1,7 @@
 """LMKL, the gated and non-convex method of Gonen and Alpaydin, with the gate in a kernel's feature space.
 
     z_im = sum_k r_km k0(x_k, x_i) + v_m,   eta = gate(z),   K~ = sum_m (eta_m eta_m') * K_m
-    J(r, v) = max_alpha y'alpha - epsilon |alpha|_1 - 1/2 alpha' K~ alpha   (the SVM's optimal value)
+    J(r, v) = max_alpha - sum_i C_i loss*(-alpha_i / C_i, y_i) - 1/2 alpha' K~ alpha   (the inner problem)
     dJ/deta_im = -alpha_i B_im,   B_im = sum_k k_m(x_i, x_k) eta_m(x_k) alpha_k
 
 The gate's weight vector sum_i r_im phi0(x_i) moves along its gradient sum_i (dJ/dz_im) phi0(x_i), so r moves
@@ -16,10 +16,11 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import expit, softmax
 
-from localmkl.backends import load, one_blas_thread, reference
+from localmkl.backends import one_blas_thread
 from localmkl.solvers.certify import Terms, bracket, gamma, reaches
+from localmkl.solvers.convex import inner_solver
+from localmkl.solvers.inner import InnerSolver
 from localmkl.solvers.objective import relative_gap
-from localmkl.solvers.svm import InnerSVM
 
 START_SPREAD = 0.1
 """Root mean square of the gate's activations at a random start."""
@@ -33,8 +34,8 @@ STEP_GROWTH = 2.0
 SUFFICIENT_DECREASE = 0.1
 """Share of the decrease promised by the slope that a step must deliver."""
 
-SVM_SHARE = 0.05
-"""The SVM's relative gap, as a share of `tol`: what separates a decrease from the SVM's inexactness."""
+INNER_SHARE = 0.05
+"""The inner problem's relative gap, as a share of `tol`: it separates a decrease from inexactness."""
 
 
 @dataclass(frozen=True)
@@ -87,10 +88,8 @@ def solve_gated(
     n_init=1,
     rng=None,
     callback=None,
-    parallel=True,
-    backend="compiled",
 ):
-    """Solve localized MKL with a parametric gate by descent on the SVM's optimal value.
+    """Solve localized MKL with a parametric gate by descent on the inner problem's optimal value.
 
     Problem   min_{r, v} J(r, v), see the top of this file; not convex, hence the restarts.
     Dual      of the SVM at a fixed gate: max_alpha in J.
@@ -119,9 +118,6 @@ def solve_gated(
     callback : callable, optional
         Called as ``callback(iteration, primal, dual, gap)`` at every gate; `iteration` begins at 1 in every
         run.
-    parallel : bool
-        Whether reading the stack may use all threads.
-    backend : {"compiled", "reference"}
 
     Returns
     -------
@@ -135,11 +131,13 @@ def solve_gated(
 
     Examples
     --------
-    >>> from localmkl.solvers.objective import Hinge, Problem
+    >>> from localmkl.solvers.losses import Hinge
+    >>> from localmkl.solvers.objective import Problem
+    >>> from localmkl.stacks import GramStack
     >>> X = np.linspace(-1.0, 1.0, 20)
     >>> grams = np.stack([np.outer(X, X) + 1.0, np.exp(-50.0 * (X[:, None] - X) ** 2)])
     >>> y = np.where((X > 0.0) & (X < 0.5), 1.0, -1.0)
-    >>> problem = Problem(grams, np.ones(2), np.ones((20, 1)), y, np.ones(20), Hinge(), 1)
+    >>> problem = Problem(GramStack(grams), np.ones((20, 1)), y, np.ones(20), Hinge(), 1)
     >>> solution = solve_gated(problem, grams[0], rng=np.random.default_rng(0))
     >>> bool(solution.history["primal"][-1] < solution.history["primal"][0]), solution.gap < 1e-4
     (True, True)
@@ -147,19 +145,18 @@ def solve_gated(
     gate_gram = np.asarray(gate_gram, dtype=np.float64)
     _check(problem, gate_gram, gate, max_iter, n_init)
     rng = np.random.default_rng() if rng is None else rng
-    options = {} if backend == "reference" else {"parallel": parallel}
-    descent = _Descent(problem, gate_gram, gate, tol, backend, options)
+    descent = _Descent(problem, gate_gram, gate, tol)
     starts = (None if run == 0 else rng for run in range(n_init))
     runs = (_run(descent, start, max_iter, callback) for start in starts)
     with one_blas_thread():
-        point, converged, history = min(runs, key=lambda run: run[0].svm.primal)
+        point, converged, history = min(runs, key=lambda run: run[0].inner.primal)
     gating = apply_gate(gate, gate_gram, point.coefficients, point.offsets)
-    intercept, primal, dual, gap = certify_gated(problem, gating, point.svm.alpha)
+    intercept, primal, dual, gap = certify_gated(problem, gating, point.inner.alpha)
     return GatedSolution(
         point.coefficients,
         point.offsets,
         gating,
-        point.svm.alpha,
+        point.inner.alpha,
         intercept,
         primal,
         dual,
@@ -194,7 +191,7 @@ def apply_gate(gate, cross_gate_gram, coefficients, offsets):
     return GATES[gate].value(cross_gate_gram @ coefficients + offsets)
 
 
-def objective_gradient(problem, gate, gating, alpha, *, parallel=True, backend="compiled"):
+def objective_gradient(problem, gate, gating, alpha):
     """Return dJ/dz at a gate, given the SVM's solution there.
 
     The gradient with respect to the offsets is its column sums; with respect to the coefficients, as plain
@@ -209,16 +206,13 @@ def objective_gradient(problem, gate, gating, alpha, *, parallel=True, backend="
         eta on the training rows.
     alpha : ndarray of shape (n,)
         The SVM's solution for K~.
-    parallel : bool
-    backend : {"compiled", "reference"}
 
     Returns
     -------
     ndarray of shape (n, M)
     """
-    options = {} if backend == "reference" else {"parallel": parallel}
     support = np.flatnonzero(alpha)
-    products = _gated_products(load(backend).block_products, problem, gating, alpha, support, **options)
+    products = problem.stack.own_products(gating[support] * alpha[support, None], support)
     gradient = np.zeros_like(gating)
     gradient[support] = GATES[gate].pull_back(gating[support], -alpha[support, None] * products)
     return gradient
@@ -229,7 +223,7 @@ def certify_gated(problem, gating, alpha):
 
     One pass over the stack in plain NumPy; the intercept is the best one for these scores.
     """
-    products = _gated_products(reference.block_products, problem, gating, alpha)
+    products = problem.stack.using(backend="reference").own_products(gating * alpha[:, None])
     reach = reaches(problem).T
     sizes = np.sum(reach * np.abs(gating * alpha[:, None]), axis=0)
     share = gamma(sum(products.shape), np.float64)
@@ -244,21 +238,6 @@ def certify_gated(problem, gating, alpha):
         span=np.sum((gating * reach) ** 2, axis=1).max(),
     )
     return bracket(problem, alpha, terms)[:4]
-
-
-def _gated_products(block_products, problem, gating, alpha, samples=None, **options):
-    """Return B (n, M), or its rows `samples`, which must then hold every support vector."""
-    parts = gating * alpha[:, None]
-    rows = problem.rows
-    if samples is not None:
-        parts = parts[samples]
-        rows = samples if rows is None else rows[samples]
-    products = np.empty_like(parts)
-    for m in range(parts.shape[1]):
-        # Kernel m meets its own vector only, so the stack is handed over one kernel at a time.
-        gram, vector = problem.grams[m : m + 1], parts[:, m : m + 1]
-        products[:, m] = block_products(gram, rows, vector, **options)[0, 0]
-    return products * problem.factors
 
 
 def _check(problem, gate_gram, gate, max_iter, n_init):
@@ -282,7 +261,7 @@ class _Point(NamedTuple):
     offsets: np.ndarray
     activations: np.ndarray
     gating: np.ndarray
-    svm: InnerSVM
+    inner: InnerSolver
 
 
 def _run(descent, rng, max_iter, callback):
@@ -290,19 +269,19 @@ def _run(descent, rng, max_iter, callback):
     point, step, settled = descent.start(rng), np.inf, False
     history: dict[str, list] = {"primal": [], "dual": [], "gap": []}
     for iteration in range(1, max_iter + 1):
-        gap = relative_gap(point.svm.primal, point.svm.dual)
-        for key, value in zip(history, (point.svm.primal, point.svm.dual, gap), strict=True):
+        gap = relative_gap(point.inner.primal, point.inner.dual)
+        for key, value in zip(history, (point.inner.primal, point.inner.dual, gap), strict=True):
             history[key].append(value)
         if callback is not None:
-            callback(iteration, point.svm.primal, point.svm.dual, gap)
+            callback(iteration, point.inner.primal, point.inner.dual, gap)
         if settled or iteration == max_iter:
             break
         following, step = descent.line_search(point, step)
         if following is None:
             settled = True
             break
-        decrease = point.svm.primal - following.svm.primal
-        settled = decrease < descent.tol * point.svm.primal
+        decrease = point.inner.primal - following.inner.primal
+        settled = decrease < descent.tol * point.inner.primal
         point = following
     return point, settled, history
 
@@ -310,52 +289,39 @@ def _run(descent, rng, max_iter, callback):
 class _Descent:
     """What every run shares: the data, the options, and one buffer for the combined kernel."""
 
-    def __init__(self, problem, gate_gram, gate, tol, backend, options):
+    def __init__(self, problem, gate_gram, gate, tol):
         self.problem = problem
         self.gate_gram = gate_gram
         self.gate = gate
         self.tol = tol
-        self.backend = backend
-        self.options = options
         self.kernel = np.empty_like(gate_gram)
 
     def start(self, rng):
         """Return the point of zero coefficients and offsets, or, with `rng`, of small random ones."""
-        shape = len(self.gate_gram), len(self.problem.grams)
+        shape = len(self.gate_gram), self.problem.stack.n_kernels
         coefficients, offsets = np.zeros(shape), np.zeros(shape[1])
         if rng is not None:
             reach = float(np.linalg.norm(self.gate_gram)) / np.sqrt(shape[0])
             coefficients = rng.standard_normal(shape) * START_SPREAD / (reach or 1.0)
             offsets = rng.standard_normal(shape[1]) * START_SPREAD
         activations = self.gate_gram @ coefficients + offsets
-        svm = InnerSVM(self.problem.y, self.problem.C, self.problem.loss, backend=self.backend)
-        return self.solve_at(coefficients, offsets, activations, svm)
+        return self.solve_at(coefficients, offsets, activations, inner_solver(self.problem))
 
-    def solve_at(self, coefficients, offsets, activations, svm):
-        """Return the point of this gate; a copy of `svm` is solved, from its dual variables."""
+    def solve_at(self, coefficients, offsets, activations, inner):
+        """Return the point of this gate; a copy of `inner` is solved, from its dual variables."""
         gating = GATES[self.gate].value(activations)
-        weights = np.diag(self.problem.factors)
-        load(self.backend).combine(
-            self.problem.grams, self.problem.rows, weights, gating, self.kernel, **self.options
-        )
-        svm = copy(svm)
-        svm.alpha = svm.alpha.copy()
-        svm.solve(self.kernel, SVM_SHARE * self.tol)
-        return _Point(coefficients, offsets, activations, gating, svm)
+        self.problem.stack.combine(np.eye(gating.shape[1]), gating, self.kernel)
+        inner = copy(inner)
+        inner.alpha = inner.alpha.copy()
+        inner.solve(self.kernel, INNER_SHARE * self.tol)
+        return _Point(coefficients, offsets, activations, gating, inner)
 
     def line_search(self, point, step):
         """Return a point with a smaller J down the gradient, or None, and the next step to try.
 
         Give up once the decrease that the slope promises is below what would end the run anyway.
         """
-        gradient = objective_gradient(
-            self.problem,
-            self.gate,
-            point.gating,
-            point.svm.alpha,
-            backend=self.backend,
-            **self.options,
-        )
+        gradient = objective_gradient(self.problem, self.gate, point.gating, point.inner.alpha)
         totals = gradient.sum(axis=0)
         change = self.gate_gram @ gradient + totals
         # The squared norm of the gradient in feature space, offsets included.
@@ -368,15 +334,15 @@ class _Descent:
                 point.coefficients - step * gradient,
                 point.offsets - step * totals,
                 point.activations - step * change,
-                point.svm,
+                point.inner,
             )
             promised = step * slope
-            if trial.svm.primal <= point.svm.dual - SUFFICIENT_DECREASE * promised:
+            if trial.inner.primal <= point.inner.dual - SUFFICIENT_DECREASE * promised:
                 return trial, STEP_GROWTH * step
-            if not promised > SVM_SHARE * self.tol * point.svm.primal:
+            if not promised > INNER_SHARE * self.tol * point.inner.primal:
                 return None, step
             # The minimiser of the parabola through J, its slope and the trial, kept within bounds.
-            excess = trial.svm.primal - point.svm.dual + promised
+            excess = trial.inner.primal - point.inner.dual + promised
             step *= min(max(0.5 * promised / excess, 0.1), 0.5)
 
 

@@ -10,9 +10,13 @@ import numpy as np
 from localmkl.solvers.factor import factorise
 
 PRECISION = 1e-11
-ROUNDING = 1e-14
+"""Errors, with slopes of size one, at which the answer is exact for every step that is taken with it."""
+ROUNDED = 1e-14
+"""Complementarity below which rounding decides."""
 MAX_ITERATIONS = 100
+"""Far more than were ever needed (about fifteen), to end."""
 TO_THE_WALL = 0.995
+"""Share of the way to the nearest wall: the usual choice of interior-point methods."""
 ZERO = 1e-9
 """Weights below this share of their cluster's largest are set to zero at p = 1."""
 
@@ -55,7 +59,7 @@ def minimise_model(slope, curvature, start, p):
         residual = gradient - s + multiplier[cluster] * normal
         complementarity = float(s @ x + multiplier @ slack)
         errors = (complementarity, np.abs(residual * x).max(), np.abs(multiplier * excess).max())
-        if max(errors) <= PRECISION or complementarity <= ROUNDING:
+        if max(errors) <= PRECISION or complementarity <= ROUNDED:
             break
         centring = 0.02 if length > 0.9 else 0.1
         mu = centring * complementarity / (x.size + n_clusters)

@@ -14,7 +14,9 @@ import numpy as np
 from localmkl._resources import require_factor
 from localmkl.backends import load
 from localmkl.solvers.factor import factorise
+from localmkl.solvers.inner import SLACK, InnerSolver, balance
 from localmkl.solvers.interior import solve_interior
+from localmkl.solvers.losses import PiecewiseLinear
 
 START_TOLERANCE = 1e-1
 SHARPEN = 0.1, 0.6
@@ -45,38 +47,18 @@ CHEAP_FACTOR = 256
 FEW = 0.25
 """Share of free variables below which their rows of the kernel are copied to multiply them alone."""
 BISECTIONS = 40
-SLACK = 1e-12
-"""Share of their sizes that dual variables may sum to."""
-BALANCINGS = 3
-"""Corrections of the sum of the dual variables: the second mends the rounding of the first."""
 
 
-class InnerSVM:
-    """The inner problem's state between two calls: dual variables, values, tolerance reached.
+class InnerSVM(InnerSolver):
+    """Sequential minimal optimisation for piecewise linear losses; see `InnerSolver`."""
 
-    Parameters
-    ----------
-    y, C : ndarray of shape (n,)
-    loss : Loss
-    alpha : ndarray of shape (n,), optional
-        A start; it is made feasible.
-    backend : {"compiled", "reference"}
-    """
+    serves = PiecewiseLinear
 
     def __init__(self, y, C, loss, alpha=None, backend="compiled"):
-        self.y, self.C, self.loss, self.backend = y, C, loss, backend
-        self.lower, self.upper = loss.box(y, C)
-        self.alpha = feasible_start(alpha, self.lower, self.upper)
-        self.scores = np.zeros_like(y)
-        self.primal = self.dual = self.intercept = 0.0
+        super().__init__(y, C, loss, alpha, backend)
         self.tolerance = START_TOLERANCE
         self._factor = None
         self._failures = 0
-
-    @property
-    def gap(self):
-        """Absolute duality gap of the inner problem."""
-        return max(self.primal - self.dual, 0.0)
 
     @property
     def free(self):
@@ -149,12 +131,7 @@ class InnerSVM:
         self._evaluate(K @ self.alpha - self.y)
 
     def _evaluate(self, gradient):
-        self.scores = gradient + self.y
-        regulariser = 0.5 * float(self.alpha @ self.scores)
-        self.intercept = self.loss.best_intercept(self.scores, self.y, self.C)
-        losses = self.loss.value(self.scores + self.intercept, self.y)
-        self.primal = regulariser + float(self.C @ losses)
-        self.dual = self.loss.dual_value(self.alpha, self.y) - regulariser
+        self.evaluate(gradient + self.y)
 
     def _direct_pays(self, steps):
         """Whether a factorisation costs no more than the small steps taken so far."""
@@ -270,34 +247,3 @@ class InnerSVM:
         if room[blocking] >= 1.0:
             return 1.0, None, 0.0
         return room[blocking], blocking, walls[blocking]
-
-
-def balance(alpha, lower, upper):
-    """Take from one variable what many small steps have left of the sum, in place.
-
-    A free variable that keeps its sign is the first choice, a small one the best: its rounding is what stays.
-    """
-    for _ in range(BALANCINGS):
-        surplus = math.fsum(alpha)
-        if surplus == 0.0:
-            return
-        fits = (alpha - lower if surplus > 0.0 else upper - alpha) >= abs(surplus)
-        free = fits & (alpha > lower) & (alpha < upper) & (np.abs(alpha) > abs(surplus))
-        chosen = np.flatnonzero(free if free.any() else fits)
-        if len(chosen) == 0:
-            return
-        alpha[chosen[np.argmin(np.abs(alpha[chosen]))]] -= surplus
-
-
-def feasible_start(alpha, lower, upper):
-    """Return a copy of `alpha` that lies in the box and sums to zero; zeros without one."""
-    if alpha is None:
-        return np.zeros_like(lower)
-    clipped = np.clip(alpha, lower, upper)
-    surplus = clipped.sum()
-    # Take the surplus back from the side that has it, in proportion: bounds and signs are kept.
-    same_side = clipped * np.sign(surplus) > 0.0
-    total = np.abs(clipped[same_side]).sum()
-    if total > 0.0:
-        clipped[same_side] *= 1.0 - abs(surplus) / total
-    return clipped

@@ -5,11 +5,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from localmkl.solvers import path
+from localmkl.solvers import convex
 from localmkl.solvers.certify import certify
-from localmkl.solvers.convex import solve_convex
-from localmkl.solvers.objective import EpsilonInsensitive, Hinge, Problem
-from localmkl.solvers.path import moved, on_sphere, solve_together
+from localmkl.solvers.convex import solve_all, solve_convex
+from localmkl.solvers.losses import EpsilonInsensitive, Hinge
+from localmkl.solvers.objective import Problem
+from localmkl.solvers.starts import neighbour_start, on_sphere
+from localmkl.stacks import GramStack
 
 
 def problem_of(C=1.0, p=4 / 3, evenness=0.5, *, seed=0, loss=None, n=50, rows=None):
@@ -22,7 +24,8 @@ def problem_of(C=1.0, p=4 / 3, evenness=0.5, *, seed=0, loss=None, n=50, rows=No
     chosen = slice(None) if rows is None else rows
     memberships = np.column_stack([first, 1.0 - first])[chosen]
     costs = np.full(len(memberships), C)
-    return Problem(grams, np.ones(4), memberships, y[chosen], costs, loss or Hinge(), p, rows)
+    stack = GramStack(grams) if rows is None else GramStack(grams)[np.ix_(rows, rows)]
+    return Problem(stack, memberships, y[chosen], costs, loss or Hinge(), p)
 
 
 LOSSES = [None, EpsilonInsensitive(0.1)]
@@ -35,8 +38,8 @@ def test_problems_solved_together_are_solved(solver, loss):
     rows = np.random.default_rng(1).permutation(50)[:40]
     before = solve_convex(problem_of(loss=loss, rows=rows), tol=tol)
     problems = [problem_of(C, p, 0.4, loss=loss, rows=rows) for C in (0.3, 1.0, 5.0) for p in (1.5, 2.0)]
-    starts = [moved(before, problem_of(loss=loss, rows=rows), problem) for problem in problems]
-    solutions = solve_together(problems, starts, solver=solver, tol=tol, max_iter=2000)
+    starts = [neighbour_start(before, problem_of(loss=loss, rows=rows), problem) for problem in problems]
+    solutions = solve_all(problems, starts, solver=solver, tol=tol, max_iter=2000)
     for problem, solution in zip(problems, solutions, strict=True):
         assert solution.converged
         assert solution.gap <= tol
@@ -52,7 +55,9 @@ def test_selected_and_frozen_kernels_are_solved_together_too(p):
     before = solve_convex(old, tol=1e-6)
     problems = [problem_of(C, p, 0.45) for C in (0.1, 1.0, 30.0)]
     for problem, solution in zip(
-        problems, solve_together(problems, [moved(before, old, q) for q in problems], tol=1e-6), strict=True
+        problems,
+        solve_all(problems, [neighbour_start(before, old, q) for q in problems], tol=1e-6),
+        strict=True,
     ):
         assert solution.gap <= 1e-6
         assert solution.primal == pytest.approx(solve_convex(problem, tol=1e-6).primal, rel=2e-6)
@@ -61,7 +66,7 @@ def test_selected_and_frozen_kernels_are_solved_together_too(p):
 def test_a_solution_that_is_good_enough_costs_no_step():
     problem = problem_of()
     solution = solve_convex(problem, tol=1e-7)
-    (again,) = solve_together([problem], [solution], tol=1e-3)
+    (again,) = solve_all([problem], [neighbour_start(solution, problem, problem)], tol=1e-3)
     assert again.n_iter == 1
     np.testing.assert_array_equal(again.weights, solution.weights)
 
@@ -69,17 +74,17 @@ def test_a_solution_that_is_good_enough_costs_no_step():
 def test_memory_bounds_how_many_are_solved_at_once(monkeypatch):
     problems = [problem_of(C) for C in (0.3, 1.0, 5.0)]
     start = solve_convex(problems[0])
-    starts = [moved(start, problems[0], problem) for problem in problems]
-    together = solve_together(problems, starts)
-    monkeypatch.setattr(path, "TOGETHER_BYTES", 1)
-    for one, other in zip(solve_together(problems, starts), together, strict=True):
+    starts = [neighbour_start(start, problems[0], problem) for problem in problems]
+    together = solve_all(problems, starts)
+    monkeypatch.setattr(convex, "TOGETHER_BYTES", 1)
+    for one, other in zip(solve_all(problems, starts), together, strict=True):
         assert one.primal == pytest.approx(other.primal, rel=1e-3)
 
 
 def test_what_is_not_certified_in_time_says_so():
     problem = problem_of(10.0, 1)
-    start = moved(solve_convex(problem_of(0.01, 1)), problem_of(0.01, 1), problem)
-    (solution,) = solve_together([problem], [start], tol=1e-12, max_iter=1)
+    start = neighbour_start(solve_convex(problem_of(0.01, 1)), problem_of(0.01, 1), problem)
+    (solution,) = solve_all([problem], [start], tol=1e-12, max_iter=1)
     assert not solution.converged
     assert solution.gap > 1e-12
 
@@ -88,12 +93,12 @@ def test_a_moved_solution_keeps_to_the_new_bounds_and_sphere():
     old = problem_of(1.0, 1)
     solution = solve_convex(old, tol=1e-6)
     new = problem_of(4.0, 2)
-    start = moved(solution, old, new)
+    start = neighbour_start(solution, old, new)
     bounded = np.isclose(np.abs(solution.alpha), 1.0)
     assert bounded.any()
     np.testing.assert_allclose(np.abs(start.alpha[bounded]), 4.0)
     np.testing.assert_allclose(np.linalg.norm(start.weights, axis=1), 1.0)
     assert (start.weights > 0.0).all()
     unweighted = replace(old, C=np.zeros(50))
-    assert np.isfinite(moved(solution, unweighted, new).alpha).all()
+    assert np.isfinite(neighbour_start(solution, unweighted, new).alpha).all()
     np.testing.assert_array_equal(on_sphere(solution.weights, np.inf), 1.0)

@@ -1,4 +1,4 @@
-"""Several combined kernels from one read of the stack, in numba; the twin is in `together_reference`.
+"""Several combined kernels from one read of the stack, in numba; the twin is `Stack.combine_several`.
 
 For several problems that differ in their weights alone, reading (and for a fold: gathering) the base kernels
 is shared, and every number read is used for all of them while it is in the innermost cache.
@@ -22,20 +22,17 @@ from localmkl.backends.compiled import (
 )
 
 
-def combine_together(grams, rows, weights, memberships, out=None, *, parallel=True):
-    """Return the combined kernels of weights (B, l, M); see `together_reference.combine_together`."""
+def combine_together(grams, rows, weights, memberships, out, places, *, parallel=True):
+    """Write the combined kernels of weights (B, l, M) to places of `out`; see `Stack.combine_several`."""
     n_problems, n_clusters, n_kernels = weights.shape
-    n = memberships.shape[0]
+    n = len(memberships)
     flat = np.ascontiguousarray(weights.reshape(n_problems * n_clusters, n_kernels), dtype=np.float64)
     kept = np.flatnonzero(np.any(flat != 0.0, axis=0))
-    out = np.empty((n_problems, n, n)) if out is None else out
     worth = parallel and n_problems * len(kept) * n * n >= _WORTH_THREADS
     work = _combine_parallel if worth else _combine_serial
     index, rows = (rows, None) if pick_from_totals(rows, len(flat), len(kept)) else (None, rows)
-    work(
-        np.asarray(grams), index, rows, kept, flat, np.ascontiguousarray(memberships.T, dtype=np.float64), out
-    )
-    return out
+    members = np.ascontiguousarray(memberships.T, dtype=np.float64)
+    work(np.asarray(grams), index, rows, kept, flat, members, out, np.asarray(places, dtype=np.int64))
 
 
 @numba.njit(nogil=True, cache=True, fastmath=_FASTMATH)
@@ -49,7 +46,7 @@ def _add(size, first, second, weights, j, m_0, m_1, m_2, m_3, g_0, g_1, g_2, g_3
 
 
 @numba.njit(nogil=True, cache=True, fastmath=_FASTMATH)
-def _combine_rows(i, grams, index, rows, kept, weights, memberships, buffers, totals, out):
+def _combine_rows(i, grams, index, rows, kept, weights, memberships, buffers, totals, out, places):
     """Write row i of every combined kernel up to its diagonal entry; see `compiled._combine_row`."""
     last = _source(index, i)
     source = _source(rows, last)
@@ -80,8 +77,8 @@ def _combine_rows(i, grams, index, rows, kept, weights, memberships, buffers, to
                 for k in range(size):
                     total[k] += w * gram[k]
         low, high = high, _count_below(index, stop, high)
-        for problem in range(out.shape[0]):
-            stretch = out[problem, i, low:high]
+        for problem in range(len(places)):
+            stretch = out[places[problem], i, low:high]
             stretch[:] = 0.0
             for j in range(n_clusters):
                 own = memberships[j, i]
@@ -92,7 +89,7 @@ def _combine_rows(i, grams, index, rows, kept, weights, memberships, buffers, to
                         stretch[k] += own * member[k] * total[k]
 
 
-def _combine_together_loop(grams, index, rows, kept, weights, memberships, out):
+def _combine_together_loop(grams, index, rows, kept, weights, memberships, out, places):
     n = out.shape[1]
     # Row r is paired with row n-1-r, so that every step of the loop costs the same.
     for pair in numba.prange((n + 1) // 2):
@@ -100,13 +97,13 @@ def _combine_together_loop(grams, index, rows, kept, weights, memberships, out):
         totals = np.empty((weights.shape[0], _STRETCH))
         first = np.int64(pair)
         last = n - 1 - first
-        _combine_rows(first, grams, index, rows, kept, weights, memberships, buffers, totals, out)
+        _combine_rows(first, grams, index, rows, kept, weights, memberships, buffers, totals, out, places)
         if last != first:
-            _combine_rows(last, grams, index, rows, kept, weights, memberships, buffers, totals, out)
+            _combine_rows(last, grams, index, rows, kept, weights, memberships, buffers, totals, out, places)
     n_tiles = (n + _TILE - 1) // _TILE
-    for task in numba.prange(n_tiles * out.shape[0]):
+    for task in numba.prange(n_tiles * len(places)):
         problem, tile = np.int64(task) // n_tiles, np.int64(task) % n_tiles
-        _mirror_block(tile * _TILE, out[problem])
+        _mirror_block(tile * _TILE, out[places[problem]])
 
 
 _combine_parallel, _combine_serial = _compile(_combine_together_loop)

@@ -1,0 +1,10 @@
+"""Stacks: the kernels of some samples, wherever their numbers live.
+
+A `Stack` answers questions whose answers are small: products with a few vectors, norms, one combined kernel.
+Nothing outside of this package reads the numbers themselves; `GramStack` keeps them as dense matrices.
+"""
+
+from localmkl.stacks.dense import GramStack, cosine_scales
+from localmkl.stacks.interface import Stack
+
+__all__ = ["GramStack", "Stack", "cosine_scales"]

@@ -1,0 +1,171 @@
+"""Dense stacks: Gram matrices as one array, in memory or in a memory map."""
+
+import numpy as np
+
+from localmkl import _checks
+from localmkl.backends import load
+from localmkl.stacks.interface import Stack
+
+
+class GramStack(Stack):
+    """Precomputed Gram matrices that behave like a table of rows to scikit-learn.
+
+    Pass it as `X` to an estimator with ``kernels="precomputed"``: the square stack of the training
+    rows to ``fit``, the cross-Grams between new and training rows to ``predict``. Slicing, as
+    cross-validation does it, only notes which rows and columns are meant: the numbers stay where
+    they are, in memory or in a memory map.
+
+    Parameters
+    ----------
+    grams : array-like of shape (n_kernels, n_rows, n_columns), or a list of matrices
+        Arrays of float32 and float64 are used as they are.
+    diagonals : array-like of shape (n_kernels, n_rows), optional
+        ``k_m(x, x)`` of the rows; only needed to predict from cross-Grams under
+        ``normalize="cosine"``. A square stack knows its own.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.random.default_rng(0).normal(size=(6, 2))
+    >>> stack = GramStack([X @ X.T, (X @ X.T) ** 2])
+    >>> stack.n_kernels, stack.shape
+    (2, (6, 6))
+    >>> stack[np.ix_([0, 1], [2, 3, 4])].shape
+    (2, 3)
+    """
+
+    def __init__(self, grams, diagonals=None):
+        super().__init__()
+        self.grams = _checks.check_grams(grams)
+        self._diagonals = None if diagonals is None else np.asarray(diagonals, dtype=np.float64)
+        expected = self.grams.shape[:2]
+        if self._diagonals is not None and self._diagonals.shape != expected:
+            raise ValueError(
+                f"`diagonals` must have shape (n_kernels, n_rows) = {expected}, got {self._diagonals.shape}."
+            )
+
+    @classmethod
+    def open(cls, path):
+        """Open an ``.npy`` file of shape (n_kernels, n_rows, n_columns) as a memory map."""
+        try:
+            grams = np.lib.format.open_memmap(path, mode="r")
+        except ValueError as error:
+            raise ValueError(
+                f"{str(path)!r} must be an .npy file of numbers, as `numpy.save` writes it ({error})."
+            ) from error
+        return cls(grams)
+
+    @property
+    def n_kernels(self):
+        """Number of kernels."""
+        return self.grams.shape[0]
+
+    @property
+    def whole_shape(self):
+        """Number of rows and columns of the stack that this one is a slice of."""
+        return self.grams.shape[1:]
+
+    @property
+    def dtype(self):
+        """Type of the numbers."""
+        return self.grams.dtype
+
+    def read(self, m, rows, columns):
+        """Return a part of the m-th Gram of the whole stack, as a new array of float64."""
+        gram = self.grams[m]
+        if rows is None and columns is None:
+            return np.array(gram, dtype=np.float64)
+        if columns is None:
+            picked = gram[rows]
+        elif rows is None or 4 * len(columns) > gram.shape[1]:  # whole rows are quickly copied
+            picked = (gram if rows is None else gram[rows]).take(columns, axis=1)
+        else:
+            picked = gram[rows[:, None], columns]
+        return np.asarray(picked, dtype=np.float64)
+
+    def whole_diagonals(self):
+        """Return ``k_m(x, x)`` of all rows of the whole stack, (n_kernels, n_rows)."""
+        if self._diagonals is not None:
+            return self._diagonals
+        if self.grams.shape[1] == self.grams.shape[2] and "symmetric" in self._verdicts:
+            return np.einsum("mii->mi", self.grams)
+        raise ValueError(
+            "The diagonal k(x, x) of these rows is not known from cross-Grams; pass it as "
+            "`GramStack(grams, diagonals=...)`."
+        )
+
+    def combine(self, weights, memberships, out=None):  # noqa: D102
+        if self._plain:
+            return super().combine(weights, memberships, out)
+        scaled = weights if self.factors is None else weights * self.factors
+        return load(self.backend).combine(
+            self.grams, self.rows, scaled, memberships, out, parallel=self.parallel
+        )
+
+    def combine_several(self, weights, memberships, out, places):  # noqa: D102
+        if self._plain or len(weights) == 1:
+            super().combine_several(weights, memberships, out, places)
+            return
+        from localmkl.backends.together import combine_together
+
+        scaled = weights if self.factors is None else weights * self.factors
+        combine_together(self.grams, self.rows, scaled, memberships, out, places, parallel=self.parallel)
+
+    def only_kernel(self, weights, memberships):  # noqa: D102
+        factor = (
+            weights.item() * (1.0 if self.factors is None else self.factors[0]) if weights.size == 1 else 0.0
+        )
+        plain = factor == 1.0 and self.rows is None and self.dtype == np.float64
+        return self.grams[0] if plain and np.all(memberships == 1.0) else None
+
+    def products(self, vectors, samples=None):  # noqa: D102
+        if self._plain:
+            return super().products(vectors, samples)
+        rows = self.rows
+        if samples is not None:
+            rows = samples if rows is None else rows[samples]
+        products = load(self.backend).block_products(self.grams, rows, vectors, parallel=self.parallel)
+        if self.factors is not None:
+            products *= self.factors[:, None]
+        return products
+
+    @property
+    def _plain(self):
+        return self.backend == "reference"
+
+    def only(self, m):  # noqa: D102
+        factors = None if self.factors is None else self.factors[m : m + 1]
+        return self._with(grams=self.grams[m : m + 1], factors=factors)
+
+    def divided(self, scales, *, in_place):
+        """Return the square stack ``K_m[i, k] scales_mi scales_mk``, in place or as a copy of the slice."""
+        grams = self.grams if in_place else self.to_array()
+        for gram, own in zip(grams, scales, strict=True):
+            gram *= own[:, None]
+            gram *= own
+        return GramStack(grams).vouch("finite", "symmetric")
+
+    def detached(self):
+        """Return this slice without its array, and the array: for processes that share it."""
+        return self._with(grams=None), self.grams
+
+    def attached(self, grams):
+        """Return this slice with an array: what `detached` took apart."""
+        return self._with(grams=grams)
+
+    def _check_finite(self):
+        _checks.check_finite_grams(self.grams)
+
+    def _check_symmetric(self):
+        _checks.check_training_grams(self.grams)
+
+
+def cosine_scales(diagonals):
+    """Return ``1 / sqrt(k(x, x))``; zero where the diagonal vanishes."""
+    alive = diagonals > 0.0
+    return np.divide(
+        1.0,
+        np.sqrt(diagonals, where=alive, out=np.ones_like(diagonals)),
+        where=alive,
+        out=np.zeros_like(diagonals),
+    )
