@@ -8,7 +8,7 @@ import zipfile
 import numpy as np
 import pytest
 
-from localmkl.cli.files import identifiers, numeric_names
+from localmkl.cli.columns import identifiers, numeric_names
 from localmkl.cli.words import MOST
 
 FAILED, MISUSED = 1, 2

@@ -3,15 +3,9 @@
 import numpy as np
 
 from localmkl._checks import listed
-from localmkl.cli.files import (
-    GRAMS,
-    SEQUENCES,
-    TABLE,
-    as_numbers,
-    default_kernels,
-    identifiers,
-    numeric_names,
-)
+from localmkl.cli.columns import as_numbers, identifiers, numeric_names
+from localmkl.cli.files import GRAMS, SEQUENCES, TABLE
+from localmkl.cli.kernels import default_kernels
 
 
 def describe_model(subject):

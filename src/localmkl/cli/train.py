@@ -15,17 +15,9 @@ from sklearn.model_selection import KFold, StratifiedKFold
 
 import localmkl
 from localmkl._files import write_whole
-from localmkl.cli.files import (
-    CALLED,
-    GRAMS,
-    TABLE,
-    Asked,
-    Content,
-    choose_kernels,
-    parse_rows,
-    pick_columns,
-    read_rows,
-)
+from localmkl.cli.columns import pick_columns
+from localmkl.cli.files import CALLED, GRAMS, TABLE, Asked, Content, parse_rows, read_rows
+from localmkl.cli.kernels import choose_kernels
 from localmkl.cli.places import MODEL, SCORES, WORK, check_outputs
 from localmkl.cli.tell import describe_model
 from localmkl.cli.use import as_csv

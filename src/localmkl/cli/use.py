@@ -8,17 +8,8 @@ import numpy as np
 
 import localmkl
 from localmkl._checks import listed
-from localmkl.cli.files import (
-    CALLED,
-    GRAMS,
-    SEQUENCES,
-    TABLE,
-    Asked,
-    as_numbers,
-    numeric_columns,
-    parse_rows,
-    read_rows,
-)
+from localmkl.cli.columns import as_numbers, numeric_columns
+from localmkl.cli.files import CALLED, GRAMS, SEQUENCES, TABLE, Asked, parse_rows, read_rows
 from localmkl.cli.voice import Misuse
 from localmkl.explain import memberships_of, training_rows
 from localmkl.kernels.stack import take_rows

@@ -13,6 +13,7 @@ import stat
 import zlib
 from collections.abc import Callable
 from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
 
 from localmkl._resources import available_memory
@@ -100,3 +101,18 @@ def parsing(path, verdict):
         said = " ".join(str(error).split()).rstrip(".") or type(error).__name__
         said = "it holds pickled objects, which are never opened" if "pickle" in said else said
         raise ValueError(f"{str(path)!r} {verdict} ({said}).") from error
+
+
+def quoted(path):
+    """Return a path as messages name it."""
+    return repr(str(path))
+
+
+def import_extra(package, purpose, extra):
+    """Return an optional package, or say which extra of this one brings it."""
+    try:
+        return import_module(package)
+    except ImportError as error:
+        raise ImportError(
+            f"{purpose} needs the package {package}; install it with `pip install localmkl[{extra}]`."
+        ) from error

@@ -5,7 +5,7 @@
 
 import numpy as np
 
-from localmkl.report.prose import Section, Table, brief, count, listing, percent
+from localmkl.report.prose import Section, Table, brief, count, listing
 from localmkl.report.quality import CROSS_VALIDATED, FEWEST, HELD_OUT, is_tuned, strength
 from localmkl.report.sections.quality_figures import (
     by_cluster_figure,
