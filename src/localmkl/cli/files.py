@@ -6,7 +6,6 @@ grams       .npy, .npz, .mat              Gram matrices, labels among the variab
 """
 
 import re
-import warnings
 from collections import Counter
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,6 +15,7 @@ import numpy as np
 
 from localmkl._archive import is_archive
 from localmkl._checks import listed
+from localmkl._warnings import warn
 from localmkl.cli.voice import Misuse
 from localmkl.datasets.fasta import read_fasta
 from localmkl.datasets.gram_files import read_grams
@@ -43,7 +43,7 @@ POSITIVE, NEGATIVE = 1, -1
 
 @dataclass(frozen=True)
 class Asked:
-    """What the options say about a data file.
+    """The options on a data file.
 
     Attributes
     ----------
@@ -71,7 +71,7 @@ class Asked:
 
 @dataclass(frozen=True)
 class Content:
-    """What a data file holds.
+    """The content of a data file.
 
     Attributes
     ----------
@@ -103,7 +103,7 @@ class Content:
 
 
 def kind_of(path):
-    """Return what kind of data file this is, by its name."""
+    """Return the kind of a data file, by its name."""
     suffix = file_kind(Path(path))
     for kind, suffixes in KINDS.items():
         if suffix in suffixes:
@@ -219,11 +219,11 @@ def _sequences(path, found):
 def _say_double(files, names):
     name, count = Counter(names.tolist()).most_common(1)[0]
     if count > 1:
-        warnings.warn(f"{files}: {count} records have the name {name!r}; all are read.", stacklevel=2)
+        warn(f"{files}: {count} records have the name {name!r}; all are read.")
 
 
 def _with_labels_if_any(read, path, required, possible, **options):
-    """Return what is read with the labels that are required, or else with those that may be there."""
+    """Read a file with the labels that are required, or else with those that may be there."""
     if required is None and possible is not None:
         try:
             return read(path, labels=possible, **options)

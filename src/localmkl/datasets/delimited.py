@@ -7,11 +7,11 @@ where a row stands, labels as they are written), by pandas for the numbers.
 import csv
 import io
 import sys
-import warnings
 from collections import Counter
 from dataclasses import dataclass, field
 
 from localmkl import _checks
+from localmkl._warnings import warn
 from localmkl.datasets.labels import PLAIN
 from localmkl.datasets.opening import check_text, file_kind, read_bytes
 
@@ -87,7 +87,7 @@ def scan(path, content, separator, *, header=None, text=()):
 
 
 def field_at(path, row, name, *, header=None):
-    """Return where a row of a table file stands and what is written there in a column, as text."""
+    """Return the place of a row in a table file and its field in a column, as text."""
     if file_kind(path) not in SEPARATORS:
         return f"row {row}", None
     text = () if name is None else (name,)
@@ -125,7 +125,7 @@ def _names(path, first):
     double = [name for name, count in counts.items() if count > 1]
     if not double:
         return names
-    _warn(
+    warn(
         f"{str(path)!r}: the column name {double[0]!r} comes {counts[double[0]]} times"
         + (f" ({len(double) - 1} others are double, too)" if len(double) > 1 else "")
         + f"; after the first they are called {double[0] + '.1'!r} and so on."
@@ -183,8 +183,4 @@ def _judge_header(path, names, frame, text):
             "`header=False`: the columns are then called 1, 2, 3 and so on."
         )
     if whole or not rising:
-        _warn(f"{str(path)!r}: {said}, but is taken as column names; pass `header=False` if it is data.")
-
-
-def _warn(message):
-    warnings.warn(message, stacklevel=4)
+        warn(f"{str(path)!r}: {said}, but is taken as column names; pass `header=False` if it is data.")
