@@ -1,4 +1,4 @@
-"""What fits cost on this machine, in the unit that carries over to others: one reading of the Gram stack.
+"""The cost of fits on this machine, in the unit that carries over to others: one pass, a read of the stack.
 
     passes   time of the fit / time of ``grams.sum()``
     ratio    time of the published algorithm (alternating updates) / time of ours, to the same gap
@@ -80,7 +80,7 @@ def _row(method, p, model, stack, y, one_pass):
 
 
 def _alternating(model, stack, y, seconds):
-    """Return how much longer the published algorithm takes, and whether it got there."""
+    """Return the ratio of the published algorithm's time to ours, and whether it reached the tolerance."""
     if "solver" not in model.get_params():
         return {"ratio": None, "reached": None}
     start = time.perf_counter()

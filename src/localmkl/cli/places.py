@@ -1,4 +1,4 @@
-"""Where a command may write: never over what it reads, and only over what such a command has written."""
+"""Places to write to: never what the command reads, and only what such a command has written."""
 
 import os
 import zipfile

@@ -1,4 +1,4 @@
-"""What `localmkl info` and `localmkl fit` tell about a model or a data file: a record and a text."""
+"""Descriptions of a model or a data file, for `localmkl info` and `localmkl fit`: a record and a text."""
 
 import numpy as np
 
@@ -9,7 +9,7 @@ from localmkl.cli.kernels import default_kernels
 
 
 def describe_model(subject):
-    """Return what a model is, as a record and as text."""
+    """Return the description of a model, as a record and as text."""
     from localmkl.explain import kernel_shares, memberships_of
 
     model, made = subject.model, getattr(subject.given, "made_", {})
@@ -95,7 +95,7 @@ def _model_text(record):
 
 
 def describe_data(content):
-    """Return what a data file holds, as a record and as text."""
+    """Return the description of a data file, as a record and as text."""
     rows, n_rows = content.rows, len(content)
     n_kernels, said = _default_kernels(content)
     record = {"file": str(content.path), "kind": content.kind, "rows": n_rows, "default_kernels": said}
@@ -131,7 +131,7 @@ def describe_data(content):
 
 
 def _default_kernels(content):
-    """Return how many kernels a file gets by default, and which; none if it must be told."""
+    """Return number and names of the kernels that a file gets by default; none if they must be named."""
     if content.kind == GRAMS:
         return content.rows.n_kernels, f"the {content.rows.n_kernels} of the file"
     try:

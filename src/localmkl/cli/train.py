@@ -32,7 +32,7 @@ from localmkl.persistence import save
 from localmkl.report.subject import Subject
 
 GRID = {"C": [0.1, 1.0, 10.0, 100.0], "p": [1.0, 4 / 3, 2.0], "evenness": [0.4, 0.5, 0.6, 0.7, 0.8, 1.0]}
-"""What is tried for parameters that are not set; at evenness 1 there are no clusters."""
+"""Values tried for parameters that are not set; at evenness 1 there are no clusters."""
 
 MANY_LABELS = 20
 UNBALANCED = 5
@@ -44,7 +44,7 @@ FOLDS = 5
 
 @dataclass(frozen=True)
 class Order:
-    """What the user asked to be trained; the attributes are the options."""
+    """A model to be trained; the attributes are the options."""
 
     content: Content
     out: Path

@@ -22,7 +22,7 @@ BLOCK_ENTRIES = 2**24
 
 
 def open_model(path):
-    """Return what a report knows about a model file."""
+    """Return the subject of a report on a model file."""
     model = load(path)
     made = made_of(model)
     if made and not _is_whole(made, Subject(model)):
@@ -49,12 +49,12 @@ def _is_whole(made, subject):
 
 
 def made_of(model):
-    """Return how the command line made a model; nothing is known of models that Python code saved."""
+    """Return the record of a model that the command line made; empty for one that Python code saved."""
     return getattr(model, "made_", {})
 
 
 def kind_for(subject):
-    """Return which kind of file a model takes."""
+    """Return the kind of file that a model takes."""
     if subject.model._precomputed:
         return GRAMS
     rows = subject.model.rows_
@@ -190,11 +190,11 @@ def _columns(subject, X, n_clusters, names):
 
 
 SCORES = ("accuracy", "AUC", "R2", "RMSE")
-"""What predictions are scored by, as far as the rows define it."""
+"""Metrics of predictions, as far as the rows define them."""
 
 
 def score(subject, content, rows):
-    """Return how good predictions are, by metric, and a sentence that says it; none without the truth.
+    """Return the scores of predictions, by metric, and a sentence on them; none without the truth.
 
     Rows with labels that the model does not know are left out, and said.
     """
@@ -265,7 +265,7 @@ def write(subject, content, out, *, title, cv, baselines, seed):
 
 
 def lacking(subject, content):
-    """Return what a report cannot say for want of data, and what to give; empty if it can."""
+    """Return a sentence on the data that a report lacks, and what to give; empty if it lacks none."""
     if content is not None and content.y is None:
         return f"{str(content.path)!r} lacks labels, of all rows or some: nothing is said about quality."
     if content is None and subject.model._precomputed:

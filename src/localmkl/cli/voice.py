@@ -1,4 +1,4 @@
-"""How the command line speaks: results on stdout, notes and progress on stderr, errors in one sentence.
+"""The voice of the command line: results on stdout, notes and progress on stderr, errors in one sentence.
 
 Exit codes: 0 done; 1 a file or its content is not what was expected; 2 the command was called wrongly;
 130 stopped, by Ctrl-C or by a signal that asks to end.
@@ -46,7 +46,7 @@ SPOKEN = {
         )
     },
 }
-"""What is called otherwise on the command line than in Python."""
+"""Names in Python: names on the command line, where they differ."""
 GRACE = 3.0
 """Seconds to stop in; callbacks of compiled code swallow exceptions, and with them the wish to stop."""
 
@@ -103,7 +103,7 @@ def _end(*_):
 
 @dataclass(frozen=True)
 class Voice:
-    """Where words go.
+    """The streams and the form of what a command says.
 
     Attributes
     ----------

@@ -101,7 +101,7 @@ class Wanted:
 
 
 def parse_kernels(spec):
-    """Return what kernels a text, or the path of a TOML file, asks for.
+    """Return the kernels that a text, or the path of a TOML file, asks for.
 
     Parameters
     ----------

@@ -101,7 +101,7 @@ MFEAT_OPENML = dict(zip(MFEAT_VIEWS, (12, 14, 16, 18, 20, 22), strict=True))
 
 
 class ProteinFold(NamedTuple):
-    """What `fetch_protein_fold` returns.
+    """The result of `fetch_protein_fold`.
 
     Attributes
     ----------

@@ -12,7 +12,7 @@ from localmkl.experiments.protocol import Experiment, Method, Source
 COSTS = tuple(float(c) for c in np.logspace(-1.0, 2.0, 7))
 NORMS = {"1": 1.0, "4/3": 4 / 3, "2": 2.0}
 CURVES = ("UNIF", "LMKL", "MKL, p = 1", "HLMKL, p = 1", "CLMKL, p = 1")
-"""What the paper's figures show, and UNIF."""
+"""The methods that the paper's figures show, and UNIF."""
 
 
 def falling(low, high):
@@ -45,7 +45,7 @@ def tuned_methods(grid, evenness):
 
 
 def timed_methods():
-    """Return what the figure on execution time compares: one fit at C = 1 and evenness 0.5."""
+    """Return the methods of the figure on execution time: one fit at C = 1 and evenness 0.5."""
     methods = [Method("UNIF", "UNIF"), Method("LMKL", "LMKL")]
     for family in ("MKL", "HLMKL", "CLMKL"):
         for name, p in (("1", 1.0), ("2", 2.0)):

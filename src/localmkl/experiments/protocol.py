@@ -1,4 +1,4 @@
-"""What an experiment is (data), and how one of its cells is run.
+"""Experiments as data, and the run of one of their cells.
 
 A cell is one repetition at one point of the axis (a training size, mostly): the same split for every method,
 so that differences are paired. Of a method's grid the best is chosen by a validation set, or by folds of the

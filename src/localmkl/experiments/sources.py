@@ -70,7 +70,7 @@ class Instances:
 
     @property
     def description(self):
-        """What the rows of a result file must have in common."""
+        """Facts that the rows of a result file must have in common."""
         return describe(self)
 
 
@@ -92,7 +92,7 @@ class FixedSplit:
 
     @property
     def description(self):
-        """What the rows of a result file must have in common."""
+        """Facts that the rows of a result file must have in common."""
         return describe(self)
 
 
@@ -118,7 +118,7 @@ class OuterFolds:
 
     @property
     def description(self):
-        """What the rows of a result file must have in common."""
+        """Facts that the rows of a result file must have in common."""
         return {**describe(self), "outer_folds": self.n_folds}
 
 
@@ -143,7 +143,7 @@ class ImageFolder:
 
     @property
     def description(self):
-        """What the rows of a result file must have in common."""
+        """Facts that the rows of a result file must have in common."""
         words = [repr(word) for word in self.words]
         return {**describe(self), "outer_folds": self.n_folds, "words": words}
 
@@ -164,7 +164,7 @@ class Localized:
 
     @property
     def description(self):
-        """What the rows of a result file must have in common."""
+        """Facts that the rows of a result file must have in common."""
         return {"sizes": self.sizes, "normalize": "multiplicative", "gate_kernel": 0}
 
 
@@ -177,7 +177,7 @@ def outer_fold(y, n_folds, k):
 
 
 def describe(data):
-    """Return what identifies a data set: labels, kernels, normalisation, gate."""
+    """Return the identity of a data set: labels, kernels, normalisation, gate kernel."""
     labels = hashlib.sha256(" ".join(map(str, data.y)).encode()).hexdigest()[:16]
     return {
         "instances": len(data.y),

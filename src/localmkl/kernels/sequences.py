@@ -21,7 +21,7 @@ from localmkl.kernels.alphabets import encode
 from localmkl.kernels.vectors import Kernel
 
 DENSE_GAIN = 32
-"""How many times faster a multiplication in a dense product is than one in a sparse product."""
+"""Times that a multiplication in a dense product is faster than one in a sparse product, as measured."""
 
 DENSE_ENTRIES = 2**22
 """Most entries of a table of counts that are dense at a time."""
@@ -144,7 +144,7 @@ class WeightedDegree(SequenceKernel):
         return self
 
     def sweep_key(self):
-        """Return what kernels computed in one sweep have in common."""
+        """Return the key shared by kernels computed in one sweep."""
         learned = getattr(self, "length_", None)
         return int(self.shift), str(self.alphabet), repr(self.column), learned
 
@@ -186,7 +186,7 @@ class CountKernel(SequenceKernel):
 
     @abstractmethod
     def _n_features(self, n_letters):
-        """Return how many features there are."""
+        """Return the number of features."""
 
     @abstractmethod
     def _events(self, encoded):

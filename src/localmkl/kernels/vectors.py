@@ -66,7 +66,7 @@ class Kernel(BaseEstimator, ABC):
         out[...] = gram
 
     def sweep_key(self):
-        """Return what kernels that can be computed together have in common; None: none can."""
+        """Return the key shared by kernels that can be computed together; None: none can."""
         return None
 
     @classmethod

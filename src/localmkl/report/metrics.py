@@ -45,12 +45,12 @@ class Metric:
 
     @property
     def unit(self):
-        """What values are multiplied by in figures."""
+        """Factor of the values in figures."""
         return 100.0 if self.share else 1.0
 
     @property
     def title(self):
-        """What an axis is called."""
+        """Title of an axis."""
         return f"{self.name} in percent" if self.share else self.name
 
     def told(self, value):

@@ -1,4 +1,4 @@
-"""How good a model is, beside its baselines, on samples it was not trained on.
+"""Quality of a model, beside its baselines, on samples it was not trained on.
 
     held-out          rows of X that are not among the training rows
     cross-validated   X is the training data: the model is fitted again without each fold in turn
@@ -59,7 +59,7 @@ class Score:
 
 @dataclass(frozen=True)
 class MethodResult:
-    """What one method predicted, and how good that is.
+    """The predictions of one method, and their scores.
 
     Attributes
     ----------
@@ -223,7 +223,7 @@ def _noting_unfinished():
 
 
 def _on_held_out(subject, names):
-    """Return what the model and its baselines say of the rows that it was not trained on."""
+    """Return the decisions of the model and its baselines on the rows that it was not trained on."""
     chosen = np.flatnonzero(subject.known & ~subject.seen)
     X, y = take_rows(subject.X, chosen), subject.truth(chosen)
     found: dict[str, tuple] = {subject.method: (decide(subject.whole, X), None, None)}
@@ -238,7 +238,7 @@ def _on_held_out(subject, names):
 
 
 def _by_folds(subject, names, cv):
-    """Return what models fitted without each fold in turn say of it; else what the model says itself."""
+    """Return the decisions on each fold of models fitted without it; else those of the model itself."""
     n_folds, why = _folds(subject, cv)
     if n_folds:
         X, y = subject.training
@@ -263,7 +263,7 @@ def _by_folds(subject, names, cv):
 
 
 def _folds(subject, cv):
-    """Return how many folds there can be, and why there are none or fewer than asked for."""
+    """Return the number of folds there can be, and why there are none or fewer than asked for."""
     if not cv:
         return 0, "it was not asked for"
     if subject.training is None:
@@ -371,7 +371,7 @@ def _judge(subject, kind, X, y, found, **facts):
 
 
 def _apart(metric, truth, decisions, guesses):
-    """Return how many rows speak for a difference of two methods."""
+    """Return the number of rows that speak for a difference of two methods."""
     if metric.share:  # one of the two is right
         return int(((guesses[0] == truth) != (guesses[1] == truth)).sum())
     return int((decisions[0] != decisions[1]).sum())

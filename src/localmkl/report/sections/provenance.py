@@ -11,7 +11,7 @@ from localmkl.report.prose import Section, Table
 
 
 def provenance_section(subject):
-    """Return how the report itself was made."""
+    """Return the section on versions, date, machine and the origin of the model."""
     total = subject.n_train if subject.X is None else len(subject.seen)
     shown = f"{len(subject.shown):,}" if subject.rows is not None else "none"
     if subject.rows is not None and total > len(subject.shown):

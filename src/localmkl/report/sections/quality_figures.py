@@ -52,7 +52,7 @@ def _inks(found):
 
 
 def confusion_figure(subject, found):
-    """Return how often each class is taken for each other one."""
+    """Return the counts of classes taken for each other."""
     labels = subject.model.classes_
     names = [str(label) for label in labels]
     guesses = found.model.predictions

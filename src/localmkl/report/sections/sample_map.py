@@ -90,7 +90,7 @@ def _map_rows(subject, coordinates):
 
 
 def sample_note(subject, i):
-    """Return what was predicted for a sample and what is true, in words."""
+    """Return prediction and truth of a sample in words."""
     if not subject.classifier:
         text = f"predicted {brief(float(subject.decisions[i]))}"
         return text if subject.targets is None else f"{text}, in truth {brief(float(subject.targets[i]))}"

@@ -5,10 +5,10 @@ import numpy as np
 from localmkl.report.prose import Section, Table, brief, percent, signed
 
 SHOWN_SAMPLES = 8
-"""How many of the most and of the least certain samples are listed."""
+"""Samples listed of the most and of the least certain ones: as many as a reader compares at a glance."""
 
 LETTERS_SHOWN = 60
-"""How much of a sequence is written out."""
+"""Letters of a sequence that are written out: what fits on a line of the page."""
 
 
 def samples_section(subject):
@@ -32,7 +32,7 @@ def samples_section(subject):
 
 
 def _certainty(subject):
-    """Return how sure the model is of each sample, and what that is."""
+    """Return the certainty of each sample, and its meaning in words."""
     if subject.classifier and subject.decisions.ndim == 2:
         two = np.sort(subject.decisions, axis=1)[:, -2:]
         return two[:, 1] - two[:, 0], "lead of the predicted class over the next"

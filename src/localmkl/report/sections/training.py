@@ -29,7 +29,7 @@ PARAMETERS = {
 
 
 def training_section(subject, seconds=None):
-    """Return what was done: data, kernels, parameters, certificate."""
+    """Return the section on data, kernels, parameters and certificate."""
     model = subject.model
     text = [
         f"{subject.method} {METHODS[subject.method]}. It was trained on {count(subject.n_train, 'sample')}"
