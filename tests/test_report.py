@@ -501,7 +501,7 @@ def test_the_other_baseline_of_clusters_alike_has_the_strength_of_the_model(smal
     np.testing.assert_allclose(found.model.decisions, same.decision_function(X[40:]), atol=1e-2)
     model = model.set_params(p=1.0).fit(X[:40], y[:40])
     found = assess(Subject(model, X[40:], y[40:], train=(X[:40], y[:40])))
-    np.testing.assert_allclose(found.rivals["UNIF"].decisions, same.decision_function(X[40:]), atol=1e-2)
+    np.testing.assert_allclose(found.baselines["UNIF"].decisions, same.decision_function(X[40:]), atol=1e-2)
 
 
 def test_better_and_worse_follow_from_differences_beyond_chance_and_rounding(small):
@@ -509,7 +509,7 @@ def test_better_and_worse_follow_from_differences_beyond_chance_and_rounding(sma
 
     model, X, y = small
     found = assess(Subject(model, X[40:], y[40:], train=(X[:40], y[:40])))
-    rival = found.rivals["UNIF"]
+    rival = found.baselines["UNIF"]
 
     def told(value, low, high, verdict, n_apart=20):
         scores = {**rival.scores, "accuracy": Score(found.score - value, 0.0, 1.0)}
@@ -534,7 +534,7 @@ def test_five_samples_that_differ_are_no_difference_and_six_are(small):
         right = 2.0 * y - 1.0
         wrong = np.where(np.arange(20) < n_wrong, -right, right)
         found = {"CLMKL": (right, 0.0, None), "MKL": (wrong, 0.0, None)}
-        rival = quality._judge(Subject(model), "held-out", X, y, found).rivals["MKL"]
+        rival = quality._judge(Subject(model), "held-out", X, y, found).baselines["MKL"]
         assert rival.behind.low > 0.0  # by the bootstrap alone both would count
         assert (rival.n_apart, rival.verdict) == (n_wrong, verdict)
 

@@ -305,7 +305,7 @@ def position_contributions(model, X, *, column=None):
     n_rows, n_problems, n_clusters = weights.shape[:3]
     others = take_rows(model.rows_, support)
     kernels = [model.kernels_[m] for m in members]
-    # One split for all kernels, unless a row weighs them differently (cosine, a gate over kernels).
+    # One split for all kernels, unless a row weighs them differently (cosine, the activation of LMKL).
     groups = [list(range(len(members)))] if weights.shape[3] == 1 else [[m] for m in range(len(members))]
     parts = np.zeros((n_rows, n_problems, n_clusters, kernels[0].length_))
     for number, group in enumerate(groups):

@@ -1,13 +1,22 @@
 """The command line: ``localmkl --help``. Heavy imports wait until a command needs them."""
 
-from dataclasses import replace
+from dataclasses import fields
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 import localmkl
-from localmkl.cli.voice import EXPECTED, INTERRUPTED, Misuse, Voice, end_on_signals, sentence, stop_on_signals
+from localmkl.cli.voice import (
+    EXPECTED,
+    INTERRUPTED,
+    Misuse,
+    Voice,
+    as_csv,
+    end_on_signals,
+    sentence,
+    stop_on_signals,
+)
 from localmkl.cli.words import METHODS, parse_grids
 
 app = typer.Typer(
@@ -82,6 +91,9 @@ Evenness = Annotated[
 ]
 Epsilon = Annotated[str | None, _option(help="Regression: errors up to this are free (default: 0.1).")]
 
+SEARCHED = {"C": "c", "p": "p", "n_clusters": "clusters", "evenness": "evenness", "epsilon": "epsilon"}
+"""Parameters whose options may be lists: the names of these."""
+
 
 def _say_version(asked: bool):
     if asked:
@@ -140,21 +152,14 @@ def fit(
     Without --kernels, sequences of one length get weighted-degree kernels, others k-mer kernels, and tables
     Gaussian kernels on standardised columns; the choice is said.
     """
-    voice = Voice(as_json, quiet, debug)
+    given, voice = locals(), Voice(as_json, quiet, debug)
     with voice.plainly():
-        values = {"C": c, "p": p, "n_clusters": clusters, "evenness": evenness, "epsilon": epsilon}
-        grids, content, asked = _ordered(
-            (data, positive, negative), (target, labels, names, variable, header), method, values
-        )
-        from localmkl.cli.train import Order, train
-
-        order = Order(
-            content, out, asked, kernels, method, regression, grids, gate,
-            normalize, balanced, tol, rows, seed,
-        )  # fmt: skip
+        order = _order(given)
         if tune and unlabeled is not None:
             raise Misuse("--unlabeled does not go with --tune: fit again with the parameters found.")
-        train(replace(order, unlabeled=unlabeled, force=force), voice, search={} if tune else None)
+        from localmkl.cli.train import train
+
+        train(order, voice, search={} if tune else None)
 
 
 @app.command()
@@ -195,37 +200,32 @@ def tune(
 
     What is finished is kept beside the model: give the command again to go on with a search that was stopped.
     """
-    voice = Voice(as_json, quiet, debug)
+    given, voice = locals(), Voice(as_json, quiet, debug)
     with voice.plainly():
-        values = {"C": c, "p": p, "n_clusters": clusters, "evenness": evenness, "epsilon": epsilon}
-        grids, content, asked = _ordered(
-            (data, positive, negative), (target, labels, names, variable, header), method, values
-        )
-        from localmkl.cli.train import Order, train
+        order = _order(given)
+        from localmkl.cli.train import train
 
-        order = Order(
-            content, out, asked, kernels, method, regression, grids, gate,
-            normalize, balanced, tol, rows, seed,
-        )  # fmt: skip
-        order = replace(order, force=force)
         train(order, voice, search={"folds": folds, "scoring": scoring, "jobs": jobs, "table": table})
 
 
-def _ordered(files_given, where, method, values):
-    """Return parameters, training rows and what was asked for; what is wrong is said before heavy imports."""
-    data, positive, negative = files_given
+def _order(given):
+    """Return what the options of a command ask to be trained; what is wrong is said before heavy imports."""
+    data, positive, negative, method = (given[name] for name in ("data", "positive", "negative", "method"))
     if method not in METHODS:
         raise Misuse(f"--method must be one of {', '.join(METHODS)}, got {method!r}.")
     if data is not None and (positive is not None or negative is not None):
         raise Misuse("DATA does not go with --positive and --negative: give one file, or these two.")
     if data is None and (positive is None or negative is None):
         raise Misuse("Name a file of training rows, DATA, or two FASTA files by --positive and --negative.")
-    grids = parse_grids(values)
+    grids = parse_grids({name: given[option] for name, option in SEARCHED.items()})
     from localmkl.cli.files import Asked, read_labelled
 
-    target, labels, names, variable, header = where
-    asked = Asked(target, labels, names, variable, header, negative)
-    return grids, read_labelled(positive if data is None else data, asked), asked
+    asked = Asked(**{each.name: given[each.name] for each in fields(Asked)})
+    content = read_labelled(positive if data is None else data, asked)
+    from localmkl.cli.train import Order
+
+    options = {each.name: given[each.name] for each in fields(Order) if each.name in given}
+    return Order(content=content, asked=asked, grids=grids, **options)
 
 
 def _look_at(model, data):
@@ -275,7 +275,7 @@ def predict(
         if out is None:
             voice.records(header, table)
         else:
-            write_whole(out, use.as_csv(header, table).encode())
+            write_whole(out, as_csv(header, table).encode())
             voice.result({"out": str(out), "rows": len(table), **scores}, f"{len(table)} predictions: {out}")
         for note in filter(None, (said, subject.unfinished)):
             voice.note(note)
@@ -376,9 +376,9 @@ def demo(
     """Compare the five methods on generated data with three groups, each with its own view."""
     with Voice(debug=debug).plainly():
         from localmkl.cli import places
-        from localmkl.demo import REPORT, run_demo
+        from localmkl.demo import REPORT_FILE, run_demo
 
-        places.check_outputs([("The report", REPORT, places.REPORT)], force=force)
+        places.check_outputs([("The report", REPORT_FILE, places.REPORT)], force=force)
         run_demo(samples, seed)
 
 
@@ -440,8 +440,8 @@ def reproduce(
         }
         for each in EXPERIMENTS if name == "all" else [name]:
             try:
-                told = run(each, out, **options)
-                voice.result({"experiment": each, "summary": told}, told)
+                text = run(each, out, **options)
+                voice.result({"experiment": each, "summary": text}, text)
             except Interrupted as stop:
                 typer.echo(str(stop), err=True)
                 raise typer.Exit(INTERRUPTED) from None

@@ -8,11 +8,11 @@ import numpy as np
 from localmkl._checks import listed
 from localmkl.datasets.delimited import field_at
 
-LARGEST = 1e100
-"""Numbers of this size may be squared and summed."""
+LARGEST_NUMBER = 1e100
+"""Numbers of this size may be squared and summed: 1e200 times any number of columns is below 1e308."""
 
 COUNTED = 10
-"""From this many rows on, a column that counts them is no accident."""
+"""From this many rows on, a column that counts them is no accident: nine steps of exactly one."""
 
 ROW_NAMES = re.compile(
     r"(.*[ _.-])?(id|ids|idx|index|key|no|nr|row|sample)|.*[a-z]ID|unnamed: 0", re.IGNORECASE
@@ -93,7 +93,7 @@ def as_numbers(content, frame, columns):
     numbers[:, plain] = part.loc[:, plain].to_numpy(dtype=float, na_value=np.nan)
     for place in np.flatnonzero(~plain).tolist():
         numbers[:, place] = pd.to_numeric(part.iloc[:, place], errors="coerce")
-    wrong = ~(np.abs(numbers) <= LARGEST)
+    wrong = ~(np.abs(numbers) <= LARGEST_NUMBER)
     if wrong.any():
         place = int(wrong.any(axis=0).argmax())
         row = int(wrong[:, place].argmax())
@@ -106,7 +106,7 @@ def as_numbers(content, frame, columns):
 def _refuse_entry(content, name, row, number):
     place, came = field_at(content.path, row, name, header=content.header)
     came = content.rows[name].iloc[row] if came is None else came
-    expected = "numbers" if np.isnan(number) else f"numbers up to {LARGEST:.0e} in size"
+    expected = "numbers" if np.isnan(number) else f"numbers up to {LARGEST_NUMBER:.0e} in size"
     raise ValueError(
         f"{str(content.path)!r}, {place}: the column {name!r} must hold {expected}, "
         f"got {'an empty field' if came == '' else repr(came)}; correct it, or do without the column."

@@ -33,7 +33,7 @@ KINDS = {
 
 CALLED = {TABLE: "a table", SEQUENCES: "a FASTA file", GRAMS: "a Gram file"}
 
-MODEL = ".localmkl"
+MODEL_SUFFIX = ".localmkl"
 
 TABLE_LABELS = "--labels is for FASTA and Gram files; the labels of a table are the column of --target."
 
@@ -115,7 +115,7 @@ def kind_of(path):
 def is_model(path):
     """Whether a file is a model, whatever its name; or by its name, if it is damaged: loading says so."""
     check_regular(path)
-    return Path(path).suffix == MODEL or is_archive(path)
+    return Path(path).suffix == MODEL_SUFFIX or is_archive(path)
 
 
 def parse_rows(text, n_rows):

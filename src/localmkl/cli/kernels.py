@@ -14,13 +14,15 @@ from localmkl.cli.words import Wanted, parse_kernels
 from localmkl.datasets.delimited import field_at
 from localmkl.kernels.alphabets import ALPHABETS
 
-DEGREES = 20
+LONGEST_DEGREE = 20
+"""Most weighted-degree kernels by default, degrees from 1 on: those of the paper on splice sites."""
 
-WORDS = {"dna": 6, "rna": 6, "protein": 3}
-"""Longest k-mers of the default kernels on sequences of different lengths."""
+LONGEST_WORDS = {"dna": 6, "rna": 6, "protein": 3}
+"""Longest k-mers of the default kernels on sequences of different lengths: there are some thousand of these,
+and longer ones seldom come twice."""
 
 SINGLE_COLUMNS = 20
-"""Up to this many columns of a table get a kernel each by default."""
+"""Up to this many columns of a table get a kernel each by default: as many kernels as sequences get."""
 
 
 @dataclass(frozen=True)
@@ -61,6 +63,8 @@ def choose_kernels(content, spec=None, gate=None):
     -------
     Chosen
     """
+    from localmkl.explain import numbered
+
     if gate is not None and re.fullmatch(r"\s*[0-9]{1,9}\s*", gate):
         if int(gate) < 1:
             raise Misuse(f"--gate counts kernels from 1, got {gate}.")
@@ -87,9 +91,7 @@ def choose_kernels(content, spec=None, gate=None):
         if spec is not None and any(wanted.is_vector and _on_all(wanted) for wanted in given):
             said += _left_out(content.rows)
         content = _used_columns(content, [*kernels, *gates])
-    names = [name for wanted in given for name in wanted.names()]
-    counts = Counter(names)
-    names = [f"{name} ({m + 1})" if counts[name] > 1 else name for m, name in enumerate(names)]
+    names = numbered([name for wanted in given for name in wanted.names()])
     return Chosen(kernels, names, gates[0] if gates else None, content, said)
 
 
@@ -122,7 +124,7 @@ def default_kernels(content):
     if content.kind == SEQUENCES:
         lengths = {len(sequence) for sequence in content.rows}
         alphabet = guess_alphabet(content.rows)
-        longest = min(DEGREES, *lengths) if len(lengths) == 1 else WORDS[alphabet]
+        longest = min(LONGEST_DEGREE, *lengths) if len(lengths) == 1 else LONGEST_WORDS[alphabet]
         word = "wd" if len(lengths) == 1 else "spectrum"
         return [Wanted(word, tuple(range(1, longest + 1)))], f"{word}:1-{longest} ({alphabet})"
     frame = content.rows

@@ -58,7 +58,7 @@ def _model_text(record):
     certified = "certified" if record["duality_gap"] <= record["tolerance"] else "NOT converged"
     of_what = ""
     if record["method"] == "LMKL":
-        certified, of_what = "partly", " of the support vector machine alone: the gate has no certificate"
+        certified, of_what = "partly", " of the support vector machine alone: the weights have no certificate"
     lines = [
         f"method     {record['method']}, {record['task']}"
         + (f" of {listed(record['classes'])}" if record["classes"] else ""),
@@ -82,8 +82,8 @@ def _model_text(record):
         best = ", ".join(
             f"{record['kernels'][m]} {100 * shares[m]:.0f} %" for m in order if shares[m] >= 0.005
         )
-        size_told = "" if where == "weights" else f" ({100 * size:.0f} % of the rows)"
-        lines.append(f"{where:<10} {best}{size_told}")
+        size_text = "" if where == "weights" else f" ({100 * size:.0f} % of the rows)"
+        lines.append(f"{where:<10} {best}{size_text}")
     made = record["made"]
     if made:
         commit = f", commit {made['commit']}" if made.get("commit") else ""
@@ -119,8 +119,8 @@ def describe_data(content):
     if content.y is not None:
         labels, counts = np.unique(content.y, return_counts=True)
         record["labels"] = {str(label): int(count) for label, count in zip(labels, counts, strict=True)}
-        told = [f"{label} ({count})" for label, count in record["labels"].items()]
-        lines.append(f"labels     {len(told)}: {listed(told)}")
+        counted = [f"{label} ({count})" for label, count in record["labels"].items()]
+        lines.append(f"labels     {len(counted)}: {listed(counted)}")
     record["gram_bytes"] = 8 * n_kernels * n_rows**2 or None
     lines.append(f"kernels    {said}")
     if n_kernels:

@@ -20,8 +20,7 @@ from localmkl.cli.files import CALLED, GRAMS, TABLE, Asked, Content, parse_rows,
 from localmkl.cli.kernels import choose_kernels
 from localmkl.cli.places import MODEL, SCORES, WORK, check_outputs
 from localmkl.cli.tell import describe_model
-from localmkl.cli.use import as_csv
-from localmkl.cli.voice import INTERRUPTED, Misuse
+from localmkl.cli.voice import INTERRUPTED, Misuse, as_csv
 from localmkl.cli.words import METHODS, OPTIONS
 from localmkl.datasets.labels import as_numbers
 from localmkl.experiments.results import provenance
@@ -35,11 +34,17 @@ GRID = {"C": [0.1, 1.0, 10.0, 100.0], "p": [1.0, 4 / 3, 2.0], "evenness": [0.4, 
 """Values tried for parameters that are not set; at evenness 1 there are no clusters."""
 
 MANY_LABELS = 20
+"""More different numbers with a decimal point than this are values to predict; classes written so are few."""
+
 UNBALANCED = 5
-"""Classes are not balanced if the largest has more than this many times the rows of the smallest."""
+"""Classes are not balanced if the largest has more than this many times the rows of the smallest: of two
+classes, guessing the largest is then right for five rows of six."""
+
 LOOKED_AT = 50
-"""Training rows of each class that are predicted to see whether only one class is."""
+"""Training rows of each class that are predicted to see whether only one class is: enough, and fast."""
+
 FOLDS = 5
+"""Folds of ``fit --tune``, the default of ``tune --folds``."""
 
 
 @dataclass(frozen=True)

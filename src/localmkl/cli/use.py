@@ -1,7 +1,5 @@
 """``localmkl predict`` and ``localmkl report``: a model file and new rows."""
 
-import csv
-import io
 from dataclasses import replace
 
 import numpy as np
@@ -17,8 +15,8 @@ from localmkl.persistence import load
 from localmkl.report.metrics import choose_metrics
 from localmkl.report.subject import Subject, predicted
 
-BLOCK_ENTRIES = 2**24
-"""Contributions that prediction holds at a time."""
+CONTRIBUTION_ENTRIES = 2**24
+"""Contributions that prediction holds at a time: 128 MB."""
 
 
 def open_model(path):
@@ -163,7 +161,7 @@ def predict(subject, content):
     header += [f"membership_{j + 1}" for j in range(n_clusters)] if n_clusters > 1 else []
     header += ["intercept", *(f"contribution_{name}" for name in subject.kernels)]
     names = content.names if content.names is not None else np.arange(1, len(content) + 1)
-    step = max(1, BLOCK_ENTRIES // np.size(model.kernel_weights_))
+    step = max(1, CONTRIBUTION_ENTRIES // np.size(model.kernel_weights_))
     rows: list[tuple] = []
     for start in range(0, len(content), step):
         block = np.arange(start, min(start + step, len(content)))
@@ -189,7 +187,7 @@ def _columns(subject, X, n_clusters, names):
     return [*columns, intercepts, *parts.sum(axis=1).T]
 
 
-SCORES = ("accuracy", "AUC", "R2", "RMSE")
+SHOWN_METRICS = ("accuracy", "AUC", "R2", "RMSE")
 """Metrics of predictions, as far as the rows define them."""
 
 
@@ -216,7 +214,7 @@ def score(subject, content, rows):
         metric.name: float(metric.compute(y, decisions, guesses, np.arange(len(y))[None])[0])
         for metric in choose_metrics(len(classes))
     }
-    scores = {name: scores[name] for name in SCORES if np.isfinite(scores.get(name, np.nan))}
+    scores = {name: scores[name] for name in SHOWN_METRICS if np.isfinite(scores.get(name, np.nan))}
     return scores, _said(scores, truth, len(chosen))
 
 
@@ -230,15 +228,6 @@ def _said(scores, truth, n_scored):
     n_seen = int((truth.seen & truth.known).sum())
     text += f", {n_seen} of which the model was trained on" if n_seen else ""
     return text if whole else f"{text}; the others have labels new to the model: {listed(truth.strange)}"
-
-
-def as_csv(header, rows):
-    """Return a table as CSV text."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(header)
-    writer.writerows(rows)
-    return text.getvalue()
 
 
 def write(subject, content, out, *, title, cv, baselines, seed):

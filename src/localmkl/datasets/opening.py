@@ -20,6 +20,8 @@ from localmkl._resources import available_memory
 
 OPENERS: dict[str, Callable] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 CHUNK = 2**22
+"""Bytes read at a time: much for one call, little beside the memory that is left."""
+
 TEXT_SHARE = 4
 """A text may fill the memory that is left divided by this: what is made of it takes more than itself."""
 

@@ -56,7 +56,7 @@ def timed_methods():
     return tuple(methods)
 
 
-HELD_OUT = (
+HELD_OUT_PROTOCOL = (
     "Random splits: n training rows, half of the rest for validation and half for testing, the same for "
     "all methods. Parameters are chosen by the validation rows; the chosen model is not fitted again with "
     "them. Of equal validation scores the smaller C and the larger evenness win. Clusters are learned on "
@@ -99,7 +99,7 @@ SPLICE = Experiment(
     metric="AUC",
     reference="CLMKL, p = 4/3",
     figure=CURVES,
-    protocol=HELD_OUT
+    protocol=HELD_OUT_PROTOCOL
     + " Half of the instances are positive where the source has enough: the paper does not say how many "
     "were, and its standard deviations agree with balanced classes.",
     quick={
@@ -136,7 +136,7 @@ TSS = Experiment(
     metric="AUC",
     reference="CLMKL, p = 4/3",
     figure=CURVES,
-    protocol=HELD_OUT + " Clusters and gates come from the TSS kernel.",
+    protocol=HELD_OUT_PROTOCOL + " Clusters and gates come from the TSS kernel.",
     quick={"sources": QUICK_PROMOTERS, "points": (40, 80), "repetitions": 2},
 )
 
@@ -269,8 +269,8 @@ LOCALIZED = Experiment(
     reference="CLMKL, p = 4/3",
     figure=CURVES,
     protocol="New rows for every repetition, the same for all methods; parameters are chosen by the "
-    "validation rows. The gate is the view that shows the group; evenness up to 1, where all clusters are "
-    "the same.",
+    "validation rows. The gate kernel is that of the view that shows the group; evenness up to 1, where all "
+    "clusters are the same.",
     quick={
         "sources": (
             Source(
@@ -315,7 +315,7 @@ TRANSDUCTION = Experiment(
     quick=SPLICE.quick,
 )
 
-GATES = Experiment(
+GATE_KERNELS = Experiment(
     name="gates",
     title="Clusters in the mean of all kernels against clusters in one of them",
     published=published.NOT_IN_PAPER,
@@ -335,11 +335,11 @@ GATES = Experiment(
     metric="AUC",
     reference="CLMKL, gate mean",
     figure=tuple(f"CLMKL, gate {name}" for name in ("mean", "degree 1", "degree 5", "degree 20")),
-    protocol=SPLICE.protocol + " p = 4/3; the gate is the mean of all kernels, or one of them.",
+    protocol=SPLICE.protocol + " p = 4/3; the gate kernel is the mean of all kernels, or one of them.",
     quick=SPLICE.quick,
 )
 
 EXPERIMENTS = {
     experiment.name: experiment
-    for experiment in (SPLICE, TSS, PROTEIN, IMAGES, TIME, LOCALIZED, TRANSDUCTION, GATES)
+    for experiment in (SPLICE, TSS, PROTEIN, IMAGES, TIME, LOCALIZED, TRANSDUCTION, GATE_KERNELS)
 }

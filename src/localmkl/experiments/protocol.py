@@ -42,7 +42,10 @@ FAMILIES: dict[str, Any] = {
 }
 FIDELITIES = ("original", "same source", "stand-in", "generated")
 N_CLUSTERS = 3
+"""As in the paper."""
+
 TOL = 1e-3
+"""The default of the estimators: scores do not change below it."""
 
 
 @dataclass(frozen=True)

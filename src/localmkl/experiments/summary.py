@@ -16,6 +16,7 @@ from localmkl.experiments.protocol import TOL
 
 BETTER, WORSE = "•", "∘"
 LEVEL = 0.05
+"""As in the paper."""
 
 
 @dataclass(frozen=True)

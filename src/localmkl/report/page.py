@@ -107,7 +107,7 @@ def facts(subject, quality):
     if subject.n_clusters > 1:
         shown.append(("clusters", f"{subject.n_clusters:,}"))
     if quality is not None and quality.kind != TRAINING:
-        shown.append((f"{quality.main.name}, {quality.kind}", quality.main.told(quality.score)))
+        shown.append((f"{quality.main.name}, {quality.kind}", quality.main.written(quality.score)))
     missed = ", not converged" if subject.unfinished else ""
     return [*shown, ("duality gap", f"{subject.model.duality_gap_:.0e}{missed}")]
 

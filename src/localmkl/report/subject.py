@@ -22,13 +22,15 @@ from localmkl.explain import (
 from localmkl.kernels import GramStack
 from localmkl.kernels.stack import take_rows
 
-METHODS = {"UniformMKL": "UNIF", "MKL": "MKL", "HLMKL": "HLMKL", "CLMKL": "CLMKL", "LMKL": "LMKL"}
+SHORT_NAMES = {"UniformMKL": "UNIF", "MKL": "MKL", "HLMKL": "HLMKL", "CLMKL": "CLMKL", "LMKL": "LMKL"}
 
 RARE = 0.6
-"""A class is rare when the other one has more than this share of the samples."""
+"""A class is rare when the other one has more than this share of the samples: of classes about as large,
+chance would pick the one to look at."""
 
 ALIKE = 1e-9
-"""Memberships that differ by no more than this from sample to sample are the same for all."""
+"""Memberships that differ by no more than this from sample to sample are the same for all: a softmax
+rounds at 1e-15, and no evenness below 1 that one would set comes so near."""
 
 
 @dataclass
@@ -126,7 +128,7 @@ class Subject:
     @property
     def method(self):
         """The short name of the method."""
-        return METHODS[type(self.model).__name__.removesuffix("Classifier").removesuffix("Regressor")]
+        return SHORT_NAMES[type(self.model).__name__.removesuffix("Classifier").removesuffix("Regressor")]
 
     @property
     def classifier(self):

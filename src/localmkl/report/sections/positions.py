@@ -8,10 +8,10 @@ from localmkl.report.logo import draw_logos
 from localmkl.report.prose import Figure, Section, Table, brief, class_name, count, listing, sentence
 
 LOGO_POSITIONS = 60
-"""Longest stretch of a sequence that is drawn letter by letter."""
+"""Longest stretch of a sequence that is drawn letter by letter: what the width of the page holds."""
 
 LOGO_CLASSES = 4
-"""Most classes that get logos."""
+"""Most classes that get logos: each has two figures, and more would bury the rest of the page."""
 
 
 def positions_section(subject):
@@ -130,18 +130,18 @@ def _logos(subject, key, column, label, values, spread):
     main = subject.memberships.argmax(axis=1)
     window = _best_window(sum(spread.values()), LOGO_POSITIONS)
     centred = values - values.mean(axis=0)
-    logos, told, letters = [], [], ""
+    logos, found, letters = [], [], ""
     for j in spread:
         name, own = subject.clusters[j], np.flatnonzero(chosen & (main == j))
         if not len(own):
-            told.append(f"no sample in {name} is {who}")
+            found.append(f"no sample in {name} is {who}")
             continue
         heights, letters = explain.logo_heights(centred[own], [sequences[i] for i in own], alphabet)
         logos.append((f"{name}, {count(len(own), 'sample')}", heights[window]))
-        told.append(f"in {name} {logo_text(heights, letters)}")
+        found.append(f"in {name} {logo_text(heights, letters)}")
     text = (
         "Letters above the line speak for it and letters below against it, compared with the average sample; "
-        f"the samples are those {who}, and each logo has its own scale. {sentence('; '.join(told))}"
+        f"the samples are those {who}, and each logo has its own scale. {sentence('; '.join(found))}"
     )
     if values.shape[1] > LOGO_POSITIONS:
         text += f" Drawn are positions {window.start + 1} to {window.stop} of {values.shape[1]}."

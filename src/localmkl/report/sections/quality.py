@@ -68,7 +68,7 @@ def kind_text(subject, found):
         if found.n_seen:
             verb = "was" if found.n_seen == 1 else "were"
             text += f" {count(found.n_seen, 'other row')} given {verb} in its training data and left out."
-        if not found.rivals and not found.twins:
+        if not found.baselines and not found.twins:
             text += " Baselines are missing: they need the training data, or were not asked for."
     elif found.kind == CROSS_VALIDATED:
         text = (
@@ -94,13 +94,13 @@ def kind_text(subject, found):
             f" {count(found.n_strange, 'sample')} {verb} that the model does not know "
             f"({_labels(subject.strange)}) and {which} left out."
         )
-    if found.rivals:
+    if found.baselines:
         how = "tuned over the same grid"
         if not is_tuned(subject):
             how = "with the same parameters, not tuned on their own"
             how += f" (C times {brief(strength(subject))} too)" if strength(subject) < 1.0 else ""
-        who = "baselines {} use" if len(found.rivals) > 1 else "baseline {} uses"
-        text += f" The {who.format(listing(found.rivals))} the same kernels, {how}."
+        who = "baselines {} use" if len(found.baselines) > 1 else "baseline {} uses"
+        text += f" The {who.format(listing(found.baselines))} the same kernels, {how}."
     for name, why in found.twins.items():
         text += f" {name} is not compared: {why}."
     for metric in found.undefined:
@@ -117,17 +117,19 @@ def lead_text(found):
     """Say in one sentence how good the model and its baselines are."""
     name, main = next(iter(found.methods)), found.main
     others = {"MKL": "one set of kernel weights for all samples (MKL)", "UNIF": "equal kernel weights (UNIF)"}
-    values = {rival: main.told(result.scores[main.name].value) for rival, result in found.rivals.items()}
+    values = {
+        baseline: main.written(result.scores[main.name].value) for baseline, result in found.baselines.items()
+    }
     n = count(len(found.y), "sample")
     where = (
         f"{n} it has not seen" if found.kind == HELD_OUT else f"{n}, each predicted without having seen it"
     )
     if main.name == "accuracy":
-        parts = [f"Of {where}, {name} predicts {main.told(found.score)} rightly"]
-        parts += [f"{others[rival]} {value}" for rival, value in values.items()]
+        parts = [f"Of {where}, {name} predicts {main.written(found.score)} rightly"]
+        parts += [f"{others[baseline]} {value}" for baseline, value in values.items()]
     else:
-        parts = [f"On {where}, {name} has {_article(main.name)} {main.name} of {main.told(found.score)}"]
-        parts += [f"{others[rival]} one of {value}" for rival, value in values.items()]
+        parts = [f"On {where}, {name} has {_article(main.name)} {main.name} of {main.written(found.score)}"]
+        parts += [f"{others[baseline]} one of {value}" for baseline, value in values.items()]
     return f"{', '.join(parts)}.{guessing_text(found)}"
 
 
@@ -139,7 +141,7 @@ def guessing_text(found):
         return ""
     guess = "always guessing the most frequent class" if found.classifier else "one guess for all samples"
     name = next(iter(found.methods))
-    return f" {name} is not clearly better than {guess} ({main.told(found.floor)})."
+    return f" {name} is not clearly better than {guess} ({main.written(found.floor)})."
 
 
 def _article(noun):
@@ -152,15 +154,15 @@ def quality_text(found):
     if main.name == "accuracy":
         auc = f" (AUC {found.model.scores['AUC'].value:.3f})" if "AUC" in found.model.scores else ""
         text = (
-            f"{name} is right for {main.told(found.score)} of the samples{auc}; always guessing the most "
-            f"frequent class would be right for {main.told(found.floor)}."
+            f"{name} is right for {main.written(found.score)} of the samples{auc}; always guessing the most "
+            f"frequent class would be right for {main.written(found.floor)}."
         )
     else:
         text = (
-            f"The {main.name} of {name} is {main.told(found.score)}; that of one guess for all samples is "
-            f"{main.told(found.floor)}."
+            f"The {main.name} of {name} is {main.written(found.score)}; that of one guess for all samples is "
+            f"{main.written(found.floor)}."
         )
-    text += "".join(f" {comparison_text(found, rival)}" for rival in found.rivals)
+    text += "".join(f" {comparison_text(found, baseline)}" for baseline in found.baselines)
     if not found.classifier or len(set(found.y.tolist())) == 1:
         return text
     flat = [name for name, result in found.methods.items() if len(set(result.predictions.tolist())) == 1]
@@ -173,16 +175,16 @@ def quality_text(found):
     return text
 
 
-def comparison_text(found, rival):
-    """Say whether a baseline is better or worse beyond chance, or that this cannot be told."""
-    main, result = found.main, found.rivals[rival]
+def comparison_text(found, baseline):
+    """Say whether a baseline is better or worse beyond chance, or that this is not known."""
+    main, result = found.main, found.baselines[baseline]
     value, low, high = result.behind.value, result.behind.low, result.behind.high
     if main.same(found.score, result.scores[main.name].value):
-        return f"{rival} has the same {main.name}."
+        return f"{baseline} has the same {main.name}."
     word = {1: "worse", -1: "better", 0: "not clearly different, " + ("ahead" if value < 0 else "behind")}
     if value < 0:
         value, low, high = -value, -high, -low
-    text = f"{rival} is {word[result.verdict]} by {main.amount(value)}"
+    text = f"{baseline} is {word[result.verdict]} by {main.amount(value)}"
     if not result.behind.known:
         return f"{text}."
     few = f"; but they differ on {count(result.n_apart, 'sample')} only" if result.n_apart < FEWEST else ""

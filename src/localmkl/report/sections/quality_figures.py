@@ -7,10 +7,10 @@ from localmkl.report.prose import Figure, Table, brief, class_name, count, listi
 from localmkl.report.quality import FEWEST, differs_between
 
 ROC_POINTS = 200
-"""Most points of a curve that are drawn."""
+"""Most points of a curve that are drawn: more would be closer together than two pixels."""
 
 ALARMS = 0.1
-"""The share of false alarms at which hits are told."""
+"""The share of false alarms at which hits are said: a round one, where most curves have not levelled yet."""
 
 
 def roc_figure(subject, found):
@@ -155,7 +155,7 @@ def by_cluster_figure(subject, found):
     colors = [*_inks(found), charts.SOFT]
     spec = charts.dots(rows, order=list(lists), order_rows=names, colors=colors, title=main.title)
     cells = [
-        [name, *(main.told(values[j]) if np.isfinite(values[j]) else "" for values in lists.values())]
+        [name, *(main.written(values[j]) if np.isfinite(values[j]) else "" for values in lists.values())]
         for j, name in enumerate(names)
     ]
     table = Table(f"{main.name} by main cluster", ["samples", *lists], cells)
@@ -172,21 +172,21 @@ def by_cluster_text(found):
         return f"All samples have cluster {best + 1} as their main one."
     if found.model.uneven:
         text = (
-            f"The {main.name} of the model is best in cluster {best + 1} ({main.told(own[best])}) and worst "
-            f"in cluster {worst + 1} ({main.told(own[worst])})."
+            f"The {main.name} of the model is best in cluster {best + 1} ({main.written(own[best])}) and "
+            f"worst in cluster {worst + 1} ({main.written(own[worst])})."
         )
     else:
-        low, high = (main.told(value) for value in sorted([own[best], own[worst]]))
+        low, high = (main.written(value) for value in sorted([own[best], own[worst]]))
         text = f"The {main.name} of the model is {high} in all clusters."
         if low != high:
             text = (
                 f"The {main.name} of the model lies between {low} and {high} in all clusters; chance may "
                 "explain the differences."
             )
-    even = [name for name, result in found.rivals.items() if not result.uneven]
+    even = [name for name, result in found.baselines.items() if not result.uneven]
     if even:
         text += f" How it compares with {listing(even)} does not differ between clusters by more than chance."
-    for name, result in found.rivals.items():
+    for name, result in found.baselines.items():
         gain = main.sign * (own - np.array(result.by_cluster))
         most, least = there[gain[there].argmax()], there[gain[there].argmin()]
         if not result.uneven:

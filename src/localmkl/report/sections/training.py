@@ -5,7 +5,7 @@ import numpy as np
 from localmkl import explain
 from localmkl.report.prose import Section, Table, brief, count, listing, percent
 
-METHODS = {
+EXPLANATIONS = {
     "UNIF": "adds all kernels with equal weights: nothing is learned about which kernel matters",
     "MKL": "learns one weight for each kernel, the same for all samples",
     "HLMKL": "puts each sample into one of several clusters and learns kernel weights for each",
@@ -32,9 +32,10 @@ def training_section(subject, seconds=None):
     """Return the section on data, kernels, parameters and certificate."""
     model = subject.model
     text = [
-        f"{subject.method} {METHODS[subject.method]}. It was trained on {count(subject.n_train, 'sample')}"
-        f"{_classes(subject)}, {_shape(subject)}, seen through {count(len(subject.kernels), 'kernel')}. A "
-        "kernel is a measure of how alike two samples are; the model decides by a weighted sum of them.",
+        f"{subject.method} {EXPLANATIONS[subject.method]}. It was trained on "
+        f"{count(subject.n_train, 'sample')}{_classes(subject)}, {_shape(subject)}, seen through "
+        f"{count(len(subject.kernels), 'kernel')}. A kernel is a measure of how alike two samples are; the "
+        "model decides by a weighted sum of them.",
         certificate_text(subject),
     ]
     n_clusters = model.kernel_weights_.shape[-2]
@@ -96,7 +97,7 @@ def certificate_text(subject):
     if subject.method == "LMKL":
         return (
             f"Its objective is not convex: the duality gap of {gap:.1e} certifies the support vector machine "
-            "for the final gate, not the gate."
+            "for the final weights of the samples, not these weights."
         )
     if not np.isfinite(gap):
         return "No duality gap was reached: nothing is proved about the solution."

@@ -6,7 +6,7 @@ from localmkl.report import charts
 from localmkl.report.prose import Figure, Section, Table, brief, count, listing
 
 SAME_SCORE = 1e-3
-"""Scores of a search that differ by less, the last digit told, are the same."""
+"""Scores of a search that differ by less are the same: it is one unit of the last digit shown."""
 
 
 def tuning_section(subject):

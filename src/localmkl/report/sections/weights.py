@@ -26,7 +26,7 @@ def weights_section(subject):
         figures.append(_share_map("class-weights", title, several.mean(axis=1), names, labels))
     text = "The kernels are normalised before, so that their weights can be compared."
     if subject.method == "LMKL":
-        text += " LMKL has no clusters: shown is the mean of its gate over the training samples."
+        text += " LMKL has no clusters: shown is the mean of the samples' own weights over the training data."
     return Section("weights", "Which kernel matters where", [text], figures)
 
 
@@ -55,12 +55,12 @@ def weights_text(shares, names, columns):
     ]
     text = sentence(f"{listing(leaders)}; an even share would be {percent(1 / len(names))}")
     if len(shares) > 1:
-        moved = max(0.5 * np.abs(one - other).sum() for one, other in combinations(shares, 2))
-        if moved < 0.1:
-            text += f" They hardly differ: between any two at most {percent(moved)} of the weight moves."
+        change = max(0.5 * np.abs(one - other).sum() for one, other in combinations(shares, 2))
+        if change < 0.1:
+            text += f" They hardly differ: between any two at most {percent(change)} of the weight moves."
         else:
             text += (
-                f" Between the two that differ most, {percent(moved)} of the weight moves to other kernels."
+                f" Between the two that differ most, {percent(change)} of the weight moves to other kernels."
             )
     idle = int((shares.max(axis=0) < 1e-4).sum())
     if idle:
