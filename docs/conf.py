@@ -35,7 +35,8 @@ html_static_path = ["_static"]
 html_css_files = ["localmkl.css"]
 html_show_sourcelink = False
 html_sidebars = {
-    page: [] for page in ("getting_started", "command_line", "choosing", "extending", "changelog")
+    page: []
+    for page in ("getting_started", "command_line", "choosing", "vocabulary", "extending", "changelog")
 }
 html_math_renderer = "mathml"
 html_context = {"default_mode": "auto"}

@@ -61,4 +61,4 @@ plt.show()
 # %%
 # Without locality, clusters cost some accuracy against MKL; with strong locality they gain almost twenty
 # points. LMKL does well here too; it is not convex, so its answer depends on the start, and nothing
-# certifies its gate.
+# certifies its weights.

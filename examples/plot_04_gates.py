@@ -2,8 +2,8 @@
 Who belongs where: evenness and the choice of the gate
 ======================================================
 
-Soft clusters have two knobs: how soft they are (`evenness`) and what they look at (the gate). We draw the
-first and compare choices of the second.
+Soft clusters have two knobs: how soft they are (`evenness`) and what they look at (the gate kernel). We
+draw the first and compare choices of the second.
 """
 
 # %%
@@ -63,5 +63,5 @@ ax.legend()
 plt.show()
 
 # %%
-# What the gate looks at matters more than how soft it is: on the right view every evenness up to 0.8 gains,
-# on a view of noise none does. At evenness 1 all gates are the same, and the model is MKL.
+# The gate kernel matters more than how soft the memberships are: on the right view every evenness up to 0.8
+# gains, on a view of noise none does. At evenness 1 all gates are the same, and the model is MKL.

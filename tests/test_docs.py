@@ -7,9 +7,11 @@ import textwrap
 import tomllib
 from pathlib import Path
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from localmkl import CLMKLClassifier
 from localmkl.cli import app, voice
 from localmkl.cli.words import KERNELS
 
@@ -84,3 +86,12 @@ def test_every_promise_names_a_test_that_is_there():
     assert len(named) > 20
     lost = [pair for pair in named if f"def {pair[1]}(" not in (ROOT / pair[0]).read_text(encoding="utf-8")]
     assert lost == []
+
+
+def test_what_the_vocabulary_calls_an_attribute_is_one_of_a_fitted_model():
+    page = (ROOT / "docs" / "vocabulary.rst").read_text(encoding="utf-8")
+    names = set(re.findall(r"``(\w+_)``", page))
+    X, y = np.random.default_rng(0).normal(size=(20, 2)), np.arange(20) % 2
+    model = CLMKLClassifier(n_clusters=2, random_state=0).fit(X, y)
+    assert names
+    assert {name for name in names if not hasattr(model, name)} == set()

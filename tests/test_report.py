@@ -407,32 +407,35 @@ def test_a_method_that_predicts_one_class_is_named(tmp_path):
 
 def test_sentences_follow_the_numbers():
     pytest.importorskip("altair")
-    from localmkl.report import evidence, sections
+    from localmkl.report.sections.bound import bound_text
+    from localmkl.report.sections.memberships import memberships_text
+    from localmkl.report.sections.positions import positions_text
+    from localmkl.report.sections.weights import weights_text
 
     names, columns = ["a", "b", "c"], ["cluster 1", "cluster 2"]
     shares = np.array([[0.9, 0.1, 0.0], [0.2, 0.8, 0.0]])
-    text = sections.weights_text(shares, names, columns).replace(SPACE, " ")
+    text = weights_text(shares, names, columns).replace(SPACE, " ")
     assert text == (
         "Cluster 1 relies most on a (90 %) and cluster 2 relies most on b (80 %); an even share would be 33 "
         "%. Between the two that differ most, 70 % of the weight moves to other kernels. 1 kernel of 3 gets "
         "no weight anywhere."
     )
     alike = np.array([[0.5, 0.3, 0.2], [0.52, 0.28, 0.2]])
-    assert "They hardly differ" in sections.weights_text(alike, names, columns)
-    even = sections.weights_text(np.full((1, 4), 0.25), ["a", "b", "c", "d"], ["all"]).replace(SPACE, " ")
+    assert "They hardly differ" in weights_text(alike, names, columns)
+    even = weights_text(np.full((1, 4), 0.25), ["a", "b", "c", "d"], ["all"]).replace(SPACE, " ")
     assert even == "All 4 kernels weigh the same, 25 % each."
     memberships = np.array([[0.9, 0.1], [0.5, 0.5], [0.2, 0.8]])
-    assert "2 samples in cluster 1 and 1 sample in cluster 2" in sections.memberships_text(memberships)
+    assert "2 samples in cluster 1 and 1 sample in cluster 2" in memberships_text(memberships)
     spread = np.array([[0.0, 4.0, 4.0, 0.0, 0.0], [1.0, 1.0, 1.0, 1.0, 0.0]])
-    text = sections.positions_text(spread, columns)
+    text = positions_text(spread, columns)
     assert (
         "in cluster 1 position 2 counts most, and half of the importance lies in positions 2 to 2"
         in text.lower()
     )
     assert "2.0 times as much as in cluster 2" in text
     parts = {"training loss": 0.1, "confidence": 0.2, "complexity": 0.3, "sum": 0.6}
-    assert "At most 60 % of new samples" in evidence.bound_text(parts, True).replace(SPACE, " ")
-    assert "nothing is guaranteed" in evidence.bound_text({**parts, "sum": 1.6}, True)
+    assert "At most 60 % of new samples" in bound_text(parts, True).replace(SPACE, " ")
+    assert "nothing is guaranteed" in bound_text({**parts, "sum": 1.6}, True)
 
 
 def _report(model, folder, **given):
@@ -498,21 +501,21 @@ def test_the_other_baseline_of_clusters_alike_has_the_strength_of_the_model(smal
     np.testing.assert_allclose(found.model.decisions, same.decision_function(X[40:]), atol=1e-2)
     model = model.set_params(p=1.0).fit(X[:40], y[:40])
     found = assess(Subject(model, X[40:], y[40:], train=(X[:40], y[:40])))
-    np.testing.assert_allclose(found.rivals["UNIF"].decisions, same.decision_function(X[40:]), atol=1e-2)
+    np.testing.assert_allclose(found.baselines["UNIF"].decisions, same.decision_function(X[40:]), atol=1e-2)
 
 
 def test_better_and_worse_follow_from_differences_beyond_chance_and_rounding(small):
-    from localmkl.report import evidence
+    from localmkl.report.sections.quality import comparison_text
 
     model, X, y = small
     found = assess(Subject(model, X[40:], y[40:], train=(X[:40], y[:40])))
-    rival = found.rivals["UNIF"]
+    rival = found.baselines["UNIF"]
 
     def told(value, low, high, verdict, n_apart=20):
         scores = {**rival.scores, "accuracy": Score(found.score - value, 0.0, 1.0)}
         behind = Score(value, low, high)
         other = replace(rival, scores=scores, behind=behind, verdict=verdict, n_apart=n_apart)
-        return evidence.comparison_text(replace(found, methods={**found.methods, "UNIF": other}), "UNIF")
+        return comparison_text(replace(found, methods={**found.methods, "UNIF": other}), "UNIF")
 
     assert told(0.2, 0.1, 0.3, 1) == "UNIF is worse by 20.0 points (95 % interval 10.0 to 30.0 points)."
     assert told(-0.2, -0.3, -0.1, -1) == "UNIF is better by 20.0 points (95 % interval 10.0 to 30.0 points)."
@@ -531,7 +534,7 @@ def test_five_samples_that_differ_are_no_difference_and_six_are(small):
         right = 2.0 * y - 1.0
         wrong = np.where(np.arange(20) < n_wrong, -right, right)
         found = {"CLMKL": (right, 0.0, None), "MKL": (wrong, 0.0, None)}
-        rival = quality._judge(Subject(model), "held-out", X, y, found).rivals["MKL"]
+        rival = quality._judge(Subject(model), "held-out", X, y, found).baselines["MKL"]
         assert rival.behind.low > 0.0  # by the bootstrap alone both would count
         assert (rival.n_apart, rival.verdict) == (n_wrong, verdict)
 
@@ -650,7 +653,7 @@ def test_a_score_that_guessing_reaches_is_said_to_be_no_better(tmp_path):
 
 
 def test_a_search_without_scores_or_without_differences_says_so():
-    from localmkl.report.evidence import tuning_text
+    from localmkl.report.sections.tuning import tuning_text
 
     scores, spread = np.array([0.9, 0.9, np.nan]), np.array([0.1, 0.1, np.nan])
     text = tuning_text({"C": 1.0}, scores, spread, 0, 2)

@@ -272,7 +272,7 @@ def serve():
     """Fork a process for each request, and say how those before have ended."""
     for name in ("skops.io", "altair", "jinja2", "vl_convert", "pandas", "localmkl.backends.compiled"):
         import_module(name)
-    for name in ("cli.train", "model_selection", "report.sections", "report.evidence"):
+    for name in ("cli.train", "model_selection", "report.sections"):
         import_module(f"localmkl.{name}")
     _warm_up()
     for line in sys.stdin:

@@ -281,7 +281,7 @@ def _claim_defect(model, given, path):
         warnings.simplefilter("ignore")
         found = assess(subject, cv=given["cv"], baselines=given["baselines"])
     text = path.read_text(encoding="utf-8")
-    for name, result in {} if found is None else found.rivals.items():
+    for name, result in {} if found is None else found.baselines.items():
         claimed = re.search(rf"{name} is (worse|better) by", text)
         same = np.array_equal(result.predictions, found.model.predictions) and found.main.share
         if claimed and (same or len(found.y) < 6):

@@ -20,7 +20,7 @@ from localmkl import __version__
 from localmkl._resources import available_memory
 
 FORMAT = 1
-"""What this version writes, and the newest that it reads."""
+"""The format that this version writes, and the newest that it reads."""
 
 MANIFEST, SCHEMA = "localmkl.json", "schema.json"
 NAME = re.compile(r"[0-9]+\.npy|[0-9a-f-]{36}\.bin|schema\.json|localmkl\.json")

@@ -26,7 +26,7 @@ KINDS = {
     stat.S_IFIFO: "a pipe",
     stat.S_IFSOCK: "a socket",
 }
-"""What is never replaced by a file."""
+"""Kinds of places that are never replaced by a file."""
 
 
 def write_whole(path, content):

@@ -1,4 +1,4 @@
-"""What models consist of, and how the parts of a file become objects again.
+"""The parts that models consist of, and their way from a file back to objects.
 
 A schema is a tree of nodes, each with a `__loader__` (its kind), a `__module__` and a `__class__`. Here is a
 function for each kind that is harmless: values, containers, arrays, and objects of listed classes, made
@@ -55,7 +55,7 @@ CLASSES = {
         *("QuantileTransformer", "RobustScaler", "StandardScaler"),
     ],
 }
-"""Where a class is imported from: its name. Scikit-learn's predict by NumPy alone: whatever the file says,
+"""Module of each class: its name. Scikit-learn's predict by NumPy alone: whatever the file says,
 nothing is read beyond the end of an array, as could happen in trees and support vector machines."""
 
 FUNCTIONS = {
@@ -78,7 +78,7 @@ HEADER = re.compile(
     rb"'fortran_order': (True|False), 'shape': \(([0-9, ]*)\), \} *\n",
     re.DOTALL,
 )
-"""How an array of plain values begins in the format of NumPy."""
+"""First bytes of an array of plain values in the format of NumPy."""
 
 LONGEST_ITEM = 2**16
 LONGEST_NAME = 80

@@ -1,4 +1,4 @@
-"""What memory and disk there is, and what an operation takes of it, in bytes; said before it is taken.
+"""Memory and disk: how much there is and how much an operation takes, in bytes; said before it is taken.
 
 For n training rows, M kernels and s bytes a number of the stack, 8 n^2 a float64 matrix:
 

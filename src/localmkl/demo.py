@@ -19,10 +19,10 @@ from localmkl.kernels import Linear
 from localmkl.report import write_report
 
 VIEW_NAMES = ("group", "view 1", "view 2", "view 3", "noise 1", "noise 2")
-REPORT = "localmkl-demo.html"
+REPORT_FILE = "localmkl-demo.html"
 
 
-def run_demo(n_samples=300, seed=0, console=None, report=REPORT):
+def run_demo(n_samples=300, seed=0, console=None, report=REPORT_FILE):
     """Fit, print the methods and the kernel weights of each cluster, write a report; return the models."""
     console = Console() if console is None else console
     data = make_localized(n_samples + 1000, random_state=seed)

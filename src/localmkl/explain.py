@@ -1,4 +1,4 @@
-"""What a fitted model says, as arrays: `plots` draws them, `report` tells them.
+"""Explanations of a fitted model, as arrays: `plots` draws them, `report` puts them into sentences.
 
 kernel_names, kernel_shares    which kernel matters in which cluster
 kernel_contributions           which kernel matters for which sample
@@ -123,7 +123,7 @@ def class_shares(model):
 
 
 def kernel_contributions(model, X):
-    """Return what each kernel adds to the decision, over all clusters.
+    """Return the contribution of each kernel to the decision, over all clusters.
 
     Parameters
     ----------
@@ -256,7 +256,7 @@ def sequence_columns(model):
 
 
 def position_contributions(model, X, *, column=None):
-    """Return what each letter adds to the decision through the weighted-degree kernels.
+    """Return the contribution of each letter to the decision through the weighted-degree kernels.
 
     The contribution of a word (some letters at which a sample agrees with a support vector) is spread
     evenly over its letters; nothing is approximated.
@@ -305,7 +305,7 @@ def position_contributions(model, X, *, column=None):
     n_rows, n_problems, n_clusters = weights.shape[:3]
     others = take_rows(model.rows_, support)
     kernels = [model.kernels_[m] for m in members]
-    # One split for all kernels, unless a row weighs them differently (cosine, a gate over kernels).
+    # One split for all kernels, unless a row weighs them differently (cosine, the activation of LMKL).
     groups = [list(range(len(members)))] if weights.shape[3] == 1 else [[m] for m in range(len(members))]
     parts = np.zeros((n_rows, n_problems, n_clusters, kernels[0].length_))
     for number, group in enumerate(groups):

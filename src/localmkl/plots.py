@@ -24,7 +24,7 @@ from localmkl.explain import (
 )
 
 PALETTE = ("#0f62a6", "#c25e00", "#0a7f5c", "#a03b86", "#5b6470", "#7a6a00", "#2587a8", "#b3261e")
-"""Colours of clusters and classes: told apart by everybody, and dark enough on white."""
+"""Colours of clusters and classes: distinct for everybody, and dark enough on white."""
 
 MARKERS = "osD^vPX*"
 
@@ -40,6 +40,7 @@ RESIDUES = {
 """Colours of letters, as numbers in the palette: amino acids by chemistry, the hydrophobic ones in grey."""
 
 GREY = 4
+"""The palette's colour of all other letters."""
 
 
 def plot_weights(model, *, ax=None):

@@ -84,5 +84,5 @@ def test_a_model_that_did_not_converge_is_named_when_it_is_used(call, model, tab
 
 def test_no_certificate_is_claimed_for_a_gate_that_has_none(call, table):
     said = call("fit", table.train, "--target", "state", "--method", "lmkl", "--tol", 0.1)
-    assert "the gate has no certificate" in said.out
+    assert "the weights have no certificate" in said.out
     assert "certified " not in said.out

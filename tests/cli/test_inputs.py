@@ -8,8 +8,8 @@ import zipfile
 import numpy as np
 import pytest
 
-from localmkl.cli.files import identifiers, numeric_names
-from localmkl.cli.words import MOST
+from localmkl.cli.columns import identifiers, numeric_names
+from localmkl.cli.words import MOST_VALUES
 
 FAILED, MISUSED = 1, 2
 
@@ -143,7 +143,11 @@ def test_marks_and_line_ends_of_other_systems_are_read(call, tmp_path, ends):
         (["--p", "٣"], MISUSED, "--p must be a number"),
         (["--clusters", "2.5"], FAILED, "--clusters must be an integer of at least 1, got 2.5"),
         (["--clusters", "9" * 5000], MISUSED, "--clusters must be a number or a list of numbers, got '9"),
-        (["--kernels", "rbf:1-1000000"], FAILED, f"1000000 kernels, at most {MOST} are taken: on 1000 rows"),
+        (
+            ["--kernels", "rbf:1-1000000"],
+            FAILED,
+            f"1000000 kernels, at most {MOST_VALUES} are taken: on 1000 rows",
+        ),
         (["--C", "1-1000000", "--tune"], FAILED, "stands for 1000000 values"),
         (["--gate", "²"], FAILED, "The kernel '²' is not known"),
         (["--tol", "nan"], FAILED, "--tol must be"),

@@ -5,7 +5,7 @@ import inspect
 import pytest
 
 from localmkl import kernels
-from localmkl.cli.files import guess_alphabet
+from localmkl.cli.kernels import guess_alphabet
 from localmkl.cli.words import KERNELS, parse_kernels, parse_values
 
 

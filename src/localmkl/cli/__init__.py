@@ -1,13 +1,23 @@
 """The command line: ``localmkl --help``. Heavy imports wait until a command needs them."""
 
-from dataclasses import replace
+from dataclasses import fields
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 import localmkl
-from localmkl.cli.voice import EXPECTED, INTERRUPTED, Misuse, Voice, end_on_signals, sentence, stop_on_signals
+from localmkl.cli import options
+from localmkl.cli.voice import (
+    EXPECTED,
+    INTERRUPTED,
+    Misuse,
+    Voice,
+    as_csv,
+    end_on_signals,
+    sentence,
+    stop_on_signals,
+)
 from localmkl.cli.words import METHODS, parse_grids
 
 app = typer.Typer(
@@ -19,68 +29,6 @@ app = typer.Typer(
 )
 
 _option, _argument = typer.Option, typer.Argument
-Data = Annotated[Path, _argument(help="Table (.csv, .tsv, .parquet), FASTA, or Grams (.npz, .npy, .mat).")]
-TrainingData = Annotated[
-    Path | None,
-    _argument(help="Table (.csv, .tsv, .parquet), FASTA, or Grams (.npz, .npy, .mat).", show_default=False),
-]
-Positive = Annotated[Path | None, _option(help="FASTA file of the class 1, instead of DATA.")]
-Negative = Annotated[Path | None, _option(help="FASTA file of the class -1, with --positive.")]
-Header = Annotated[
-    bool | None,
-    _option(
-        "--header/--no-header",
-        help="Whether the first line of a table names its columns; else they are called 1, 2, 3 ...",
-        show_default=False,
-    ),
-]
-Model = Annotated[Path, _argument(help="A model that 'fit' or 'tune' has written.")]
-Target = Annotated[
-    str | None,
-    _option(
-        help="Column of a table; KEY of KEY=... in FASTA headers (default: label); variable of a Gram file."
-    ),
-]
-Labels = Annotated[
-    Path | None, _option(help="File of labels: lines 'name label' for FASTA, one label a line for Grams.")
-]
-Names = Annotated[str | None, _option(help="Column of a table with the names of its rows.")]
-Kernels = Annotated[
-    str | None,
-    _option(
-        help="Words such as 'wd:1-20' or 'rbf columns=expr_*; spectrum:3 column=promoter', or a .toml file."
-    ),
-]
-Method = Annotated[str, _option(help=f"One of {', '.join(METHODS)}.")]
-Regression = Annotated[bool, _option("--regression", help="Predict numbers instead of classes.")]
-Gate = Annotated[
-    str | None,
-    _option(
-        help="Kernel that the clusters are found in: its number from 1, or in words; default: their mean."
-    ),
-]
-Normalize = Annotated[str | None, _option(help="multiplicative (default), trace, cosine or none.")]
-Balanced = Annotated[bool, _option("--balanced", help="Weigh classes by how rare they are.")]
-Tol = Annotated[float | None, _option(help="Relative duality gap to reach (default: 1e-3).")]
-Variable = Annotated[str | None, _option(help="Gram file: the variable that holds the Grams.")]
-Rows = Annotated[str | None, _option(help="Gram file: rows START:STOP, counted from 0; default: all.")]
-Seed = Annotated[int, _option(help="Seed of everything random.", min=0, max=2**32 - 1)]
-Folds = Annotated[int, _option(help="Folds of the cross-validation.", min=2)]
-Scoring = Annotated[str | None, _option(help="A metric of scikit-learn; default: roc_auc, accuracy or r2.")]
-Jobs = Annotated[int | None, _option(help="Worker processes.", min=1)]
-Force = Annotated[bool, _option("--force", help="Replace a file that is something else.")]
-Json = Annotated[bool, _option("--json", help="Results as one JSON object.")]
-Quiet = Annotated[bool, _option("--quiet", "-q", help="No notes, no progress.")]
-Debug = Annotated[bool, _option("--debug", help="Errors with their traceback.")]
-C = Annotated[str | None, _option("--C", help="Cost of errors (default: 1).")]
-P = Annotated[
-    str | None, _option("--p", help="Norm of the kernel weights, 1 or more, such as 4/3 (the default).")
-]
-Clusters = Annotated[str | None, _option(help="Number of clusters (default: 3).")]
-Evenness = Annotated[
-    str | None, _option(help="How soft the clusters are, from 1/clusters to 1 (default: 0.5).")
-]
-Epsilon = Annotated[str | None, _option(help="Regression: errors up to this are free (default: 0.1).")]
 
 
 def _say_version(asked: bool):
@@ -100,16 +48,16 @@ def _root(
 
 @app.command()
 def fit(
-    data: TrainingData = None,
-    target: Target = None,
-    kernels: Kernels = None,
-    method: Method = "clmkl",
-    regression: Regression = False,
-    c: C = None,
-    p: P = None,
-    clusters: Clusters = None,
-    evenness: Evenness = None,
-    epsilon: Epsilon = None,
+    data: options.TrainingData = None,
+    target: options.Target = None,
+    kernels: options.Kernels = None,
+    method: options.Method = "clmkl",
+    regression: options.Regression = False,
+    c: options.C = None,
+    p: options.P = None,
+    clusters: options.Clusters = None,
+    evenness: options.Evenness = None,
+    epsilon: options.Epsilon = None,
     unlabeled: Annotated[
         Path | None,
         _option(help="More rows, labels unseen, to learn the clusters from."),
@@ -118,114 +66,102 @@ def fit(
         bool, _option("--tune", help="Search the parameters by cross-validation; options may then be lists.")
     ] = False,
     out: Annotated[Path, _option(help="The model.")] = Path("model.localmkl"),
-    positive: Positive = None,
-    negative: Negative = None,
-    labels: Labels = None,
-    names: Names = None,
-    header: Header = None,
-    gate: Gate = None,
-    normalize: Normalize = None,
-    balanced: Balanced = False,
-    tol: Tol = None,
-    variable: Variable = None,
-    rows: Rows = None,
-    seed: Seed = 0,
-    force: Force = False,
-    as_json: Json = False,
-    quiet: Quiet = False,
-    debug: Debug = False,
+    positive: options.Positive = None,
+    negative: options.Negative = None,
+    labels: options.Labels = None,
+    names: options.Names = None,
+    header: options.Header = None,
+    gate: options.Gate = None,
+    normalize: options.Normalize = None,
+    balanced: options.Balanced = False,
+    tol: options.Tol = None,
+    variable: options.Variable = None,
+    rows: options.Rows = None,
+    seed: options.Seed = 0,
+    force: options.Force = False,
+    as_json: options.Json = False,
+    quiet: options.Quiet = False,
+    debug: options.Debug = False,
 ):
     """Learn a model from a file and write it to another.
 
     Without --kernels, sequences of one length get weighted-degree kernels, others k-mer kernels, and tables
     Gaussian kernels on standardised columns; the choice is said.
     """
-    voice = Voice(as_json, quiet, debug)
+    given, voice = locals(), Voice(as_json, quiet, debug)
     with voice.plainly():
-        values = {"C": c, "p": p, "n_clusters": clusters, "evenness": evenness, "epsilon": epsilon}
-        grids, content, asked = _ordered(
-            (data, positive, negative), (target, labels, names, variable, header), method, values
-        )
-        from localmkl.cli.train import Order, train
-
-        order = Order(
-            content, out, asked, kernels, method, regression, grids, gate,
-            normalize, balanced, tol, rows, seed,
-        )  # fmt: skip
+        order = _order(given)
         if tune and unlabeled is not None:
             raise Misuse("--unlabeled does not go with --tune: fit again with the parameters found.")
-        train(replace(order, unlabeled=unlabeled, force=force), voice, search={} if tune else None)
+        from localmkl.cli.train import train
+
+        train(order, voice, search={} if tune else None)
 
 
 @app.command()
 def tune(
-    data: TrainingData = None,
-    target: Target = None,
-    kernels: Kernels = None,
-    method: Method = "clmkl",
-    regression: Regression = False,
-    c: C = None,
-    p: P = None,
-    clusters: Clusters = None,
-    evenness: Evenness = None,
-    epsilon: Epsilon = None,
-    folds: Folds = 5,
-    scoring: Scoring = None,
+    data: options.TrainingData = None,
+    target: options.Target = None,
+    kernels: options.Kernels = None,
+    method: options.Method = "clmkl",
+    regression: options.Regression = False,
+    c: options.C = None,
+    p: options.P = None,
+    clusters: options.Clusters = None,
+    evenness: options.Evenness = None,
+    epsilon: options.Epsilon = None,
+    folds: options.Folds = 5,
+    scoring: options.Scoring = None,
     out: Annotated[Path, _option(help="The best model, fitted on all rows.")] = Path("model.localmkl"),
     table: Annotated[Path | None, _option(help="CSV file of all scores.")] = None,
-    jobs: Jobs = None,
-    positive: Positive = None,
-    negative: Negative = None,
-    labels: Labels = None,
-    names: Names = None,
-    header: Header = None,
-    gate: Gate = None,
-    normalize: Normalize = None,
-    balanced: Balanced = False,
-    tol: Tol = None,
-    variable: Variable = None,
-    rows: Rows = None,
-    seed: Seed = 0,
-    force: Force = False,
-    as_json: Json = False,
-    quiet: Quiet = False,
-    debug: Debug = False,
+    jobs: options.Jobs = None,
+    positive: options.Positive = None,
+    negative: options.Negative = None,
+    labels: options.Labels = None,
+    names: options.Names = None,
+    header: options.Header = None,
+    gate: options.Gate = None,
+    normalize: options.Normalize = None,
+    balanced: options.Balanced = False,
+    tol: options.Tol = None,
+    variable: options.Variable = None,
+    rows: options.Rows = None,
+    seed: options.Seed = 0,
+    force: options.Force = False,
+    as_json: options.Json = False,
+    quiet: options.Quiet = False,
+    debug: options.Debug = False,
 ):
     """Search C, p, clusters, evenness (lists such as 0.1,1,10) and write the best model.
 
     What is finished is kept beside the model: give the command again to go on with a search that was stopped.
     """
-    voice = Voice(as_json, quiet, debug)
+    given, voice = locals(), Voice(as_json, quiet, debug)
     with voice.plainly():
-        values = {"C": c, "p": p, "n_clusters": clusters, "evenness": evenness, "epsilon": epsilon}
-        grids, content, asked = _ordered(
-            (data, positive, negative), (target, labels, names, variable, header), method, values
-        )
-        from localmkl.cli.train import Order, train
+        order = _order(given)
+        from localmkl.cli.train import train
 
-        order = Order(
-            content, out, asked, kernels, method, regression, grids, gate,
-            normalize, balanced, tol, rows, seed,
-        )  # fmt: skip
-        order = replace(order, force=force)
         train(order, voice, search={"folds": folds, "scoring": scoring, "jobs": jobs, "table": table})
 
 
-def _ordered(files_given, where, method, values):
-    """Return parameters, training rows and what was asked for; what is wrong is said before heavy imports."""
-    data, positive, negative = files_given
+def _order(given):
+    """Return what the options of a command ask to be trained; what is wrong is said before heavy imports."""
+    data, positive, negative, method = (given[name] for name in ("data", "positive", "negative", "method"))
     if method not in METHODS:
         raise Misuse(f"--method must be one of {', '.join(METHODS)}, got {method!r}.")
     if data is not None and (positive is not None or negative is not None):
         raise Misuse("DATA does not go with --positive and --negative: give one file, or these two.")
     if data is None and (positive is None or negative is None):
         raise Misuse("Name a file of training rows, DATA, or two FASTA files by --positive and --negative.")
-    grids = parse_grids(values)
+    grids = parse_grids({name: given[option] for name, option in options.SEARCHED.items()})
     from localmkl.cli.files import Asked, read_labelled
 
-    target, labels, names, variable, header = where
-    asked = Asked(target, labels, names, variable, header, negative)
-    return grids, read_labelled(positive if data is None else data, asked), asked
+    asked = Asked(**{each.name: given[each.name] for each in fields(Asked)})
+    content = read_labelled(positive if data is None else data, asked)
+    from localmkl.cli.train import Order
+
+    others = {each.name: given[each.name] for each in fields(Order) if each.name in given}
+    return Order(content=content, asked=asked, grids=grids, **others)
 
 
 def _look_at(model, data):
@@ -240,19 +176,19 @@ def _look_at(model, data):
 
 @app.command()
 def predict(
-    model: Model,
-    data: Data,
+    model: options.Model,
+    data: options.Data,
     out: Annotated[Path | None, _option(help="CSV file; default: stdout.")] = None,
-    target: Target = None,
-    labels: Labels = None,
-    names: Names = None,
-    header: Header = None,
-    variable: Variable = None,
-    rows: Rows = None,
-    force: Force = False,
-    as_json: Json = False,
-    quiet: Quiet = False,
-    debug: Debug = False,
+    target: options.Target = None,
+    labels: options.Labels = None,
+    names: options.Names = None,
+    header: options.Header = None,
+    variable: options.Variable = None,
+    rows: options.Rows = None,
+    force: options.Force = False,
+    as_json: options.Json = False,
+    quiet: options.Quiet = False,
+    debug: options.Debug = False,
 ):
     """Predict the rows of a file: label, score, memberships, the contribution of every kernel.
 
@@ -275,7 +211,7 @@ def predict(
         if out is None:
             voice.records(header, table)
         else:
-            write_whole(out, use.as_csv(header, table).encode())
+            write_whole(out, as_csv(header, table).encode())
             voice.result({"out": str(out), "rows": len(table), **scores}, f"{len(table)} predictions: {out}")
         for note in filter(None, (said, subject.unfinished)):
             voice.note(note)
@@ -283,7 +219,7 @@ def predict(
 
 @app.command()
 def report(
-    model: Model,
+    model: options.Model,
     data: Annotated[
         Path | None, _argument(help="Rows to show; default: the training rows, where kept.")
     ] = None,
@@ -291,17 +227,17 @@ def report(
     title: Annotated[str | None, _option(help="Title of the page.")] = None,
     folds: Annotated[int, _option(help="Folds of the cross-validation; 0 for none.", min=0)] = 5,
     baselines: Annotated[bool, _option(help="Compare with equal and with global weights.")] = True,
-    target: Target = None,
-    labels: Labels = None,
-    names: Names = None,
-    header: Header = None,
-    variable: Variable = None,
-    rows: Rows = None,
-    seed: Seed = 0,
-    force: Force = False,
-    as_json: Json = False,
-    quiet: Quiet = False,
-    debug: Debug = False,
+    target: options.Target = None,
+    labels: options.Labels = None,
+    names: options.Names = None,
+    header: options.Header = None,
+    variable: options.Variable = None,
+    rows: options.Rows = None,
+    seed: options.Seed = 0,
+    force: options.Force = False,
+    as_json: options.Json = False,
+    quiet: options.Quiet = False,
+    debug: options.Debug = False,
 ):
     """Write what a model says, and how good it is, as one HTML file."""
     voice = Voice(as_json, quiet, debug)
@@ -323,13 +259,13 @@ def report(
 @app.command()
 def info(
     file: Annotated[Path, _argument(help="A model or a data file.")],
-    target: Target = None,
-    labels: Labels = None,
-    variable: Variable = None,
-    header: Header = None,
-    as_json: Json = False,
-    quiet: Quiet = False,
-    debug: Debug = False,
+    target: options.Target = None,
+    labels: options.Labels = None,
+    variable: options.Variable = None,
+    header: options.Header = None,
+    as_json: options.Json = False,
+    quiet: options.Quiet = False,
+    debug: options.Debug = False,
 ):
     """Say what is in a model or in a data file."""
     voice = Voice(as_json, quiet, debug)
@@ -351,10 +287,10 @@ def bench(
     samples: Annotated[int, _option(min=50, help="Rows of the generated problem.")] = 1000,
     kernels: Annotated[int, _option(min=1, help="Kernels.")] = 10,
     clusters: Annotated[int, _option(min=1, help="Clusters.")] = 3,
-    seed: Seed = 0,
-    as_json: Json = False,
-    quiet: Quiet = False,
-    debug: Debug = False,
+    seed: options.Seed = 0,
+    as_json: options.Json = False,
+    quiet: options.Quiet = False,
+    debug: options.Debug = False,
 ):
     """Measure what fits cost here, in readings of the Grams and against the published algorithm."""
     voice = Voice(as_json, quiet, debug)
@@ -369,16 +305,16 @@ def bench(
 @app.command()
 def demo(
     samples: Annotated[int, _option(min=30, help="Training samples.")] = 300,
-    seed: Seed = 0,
-    force: Force = False,
-    debug: Debug = False,
+    seed: options.Seed = 0,
+    force: options.Force = False,
+    debug: options.Debug = False,
 ):
     """Compare the five methods on generated data with three groups, each with its own view."""
     with Voice(debug=debug).plainly():
         from localmkl.cli import places
-        from localmkl.demo import REPORT, run_demo
+        from localmkl.demo import REPORT_FILE, run_demo
 
-        places.check_outputs([("The report", REPORT, places.REPORT)], force=force)
+        places.check_outputs([("The report", REPORT_FILE, places.REPORT)], force=force)
         run_demo(samples, seed)
 
 
@@ -409,10 +345,10 @@ def reproduce(
     summary: Annotated[
         bool, _option("--summary", help="Run nothing, summarise the rows that are there.")
     ] = False,
-    force: Force = False,
-    as_json: Json = False,
-    quiet: Quiet = False,
-    debug: Debug = False,
+    force: options.Force = False,
+    as_json: options.Json = False,
+    quiet: options.Quiet = False,
+    debug: options.Debug = False,
 ):
     """Reproduce a table or figure of the paper, its numbers beside ours; a stopped run goes on."""
     voice = Voice(as_json, quiet, debug)
@@ -426,7 +362,7 @@ def reproduce(
             entries = list_experiments()
             voice.result({"experiments": entries}, _listing(entries))
             return
-        options = {
+        settings = {
             "data": data,
             "images": images,
             "repetitions": reps,
@@ -440,8 +376,8 @@ def reproduce(
         }
         for each in EXPERIMENTS if name == "all" else [name]:
             try:
-                told = run(each, out, **options)
-                voice.result({"experiment": each, "summary": told}, told)
+                text = run(each, out, **settings)
+                voice.result({"experiment": each, "summary": text}, text)
             except Interrupted as stop:
                 typer.echo(str(stop), err=True)
                 raise typer.Exit(INTERRUPTED) from None

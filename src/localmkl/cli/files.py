@@ -1,4 +1,4 @@
-"""Data files of the command line: what kind they are, what they hold, which kernels suit them.
+"""Data files of the command line: what kind they are and what they hold.
 
 table       .csv, .tsv, .txt, .parquet    rows with named columns, one of them the target
 sequences   .fa, .fasta, ...              FASTA records, labels in the headers or in a file
@@ -6,10 +6,8 @@ grams       .npy, .npz, .mat              Gram matrices, labels among the variab
 """
 
 import re
-import warnings
 from collections import Counter
 from dataclasses import dataclass, replace
-from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
@@ -17,42 +15,35 @@ import numpy as np
 
 from localmkl._archive import is_archive
 from localmkl._checks import listed
+from localmkl._warnings import warn
 from localmkl.cli.voice import Misuse
-from localmkl.cli.words import Wanted, parse_kernels
+from localmkl.datasets.fasta import read_fasta
+from localmkl.datasets.gram_files import read_grams
 from localmkl.datasets.labels import MISSING, as_labels
 from localmkl.datasets.opening import check_regular, file_kind, read_text
-from localmkl.datasets.readers import column_labels, read_fasta, read_grams, read_table
-from localmkl.datasets.tables import field_at
-from localmkl.kernels.alphabets import ALPHABETS
+from localmkl.datasets.tables import column_labels, read_table
 
 TABLE, SEQUENCES, GRAMS = "table", "sequences", "grams"
+
 KINDS = {
     TABLE: (".csv", ".tsv", ".txt", ".parquet"),
     SEQUENCES: (".fa", ".fasta", ".fas", ".fna", ".ffn", ".faa", ".frn"),
     GRAMS: (".npy", ".npz", ".mat"),
 }
+
 CALLED = {TABLE: "a table", SEQUENCES: "a FASTA file", GRAMS: "a Gram file"}
-MODEL = ".localmkl"
+
+MODEL_SUFFIX = ".localmkl"
+
 TABLE_LABELS = "--labels is for FASTA and Gram files; the labels of a table are the column of --target."
-SINGLE_COLUMNS = 20
-"""Up to this many columns of a table get a kernel each by default."""
-DEGREES = 20
-WORDS = {"dna": 6, "rna": 6, "protein": 3}
-"""Longest k-mers of the default kernels on sequences of different lengths."""
-LARGEST = 1e100
-"""Numbers of this size may be squared and summed."""
-COUNTED = 10
-"""From this many rows on, a column that counts them is no accident."""
-ROW_NAMES = re.compile(
-    r"(.*[ _.-])?(id|ids|idx|index|key|no|nr|row|sample)|.*[a-z]ID|unnamed: 0", re.IGNORECASE
-)
+
 POSITIVE, NEGATIVE = 1, -1
 """Labels of the sequences of two files."""
 
 
 @dataclass(frozen=True)
 class Asked:
-    """What the options say about a data file.
+    """The options on a data file.
 
     Attributes
     ----------
@@ -80,7 +71,7 @@ class Asked:
 
 @dataclass(frozen=True)
 class Content:
-    """What a data file holds.
+    """The content of a data file.
 
     Attributes
     ----------
@@ -112,7 +103,7 @@ class Content:
 
 
 def kind_of(path):
-    """Return what kind of data file this is, by its name."""
+    """Return the kind of a data file, by its name."""
     suffix = file_kind(Path(path))
     for kind, suffixes in KINDS.items():
         if suffix in suffixes:
@@ -124,7 +115,7 @@ def kind_of(path):
 def is_model(path):
     """Whether a file is a model, whatever its name; or by its name, if it is damaged: loading says so."""
     check_regular(path)
-    return Path(path).suffix == MODEL or is_archive(path)
+    return Path(path).suffix == MODEL_SUFFIX or is_archive(path)
 
 
 def parse_rows(text, n_rows):
@@ -228,11 +219,11 @@ def _sequences(path, found):
 def _say_double(files, names):
     name, count = Counter(names.tolist()).most_common(1)[0]
     if count > 1:
-        warnings.warn(f"{files}: {count} records have the name {name!r}; all are read.", stacklevel=2)
+        warn(f"{files}: {count} records have the name {name!r}; all are read.")
 
 
 def _with_labels_if_any(read, path, required, possible, **options):
-    """Return what is read with the labels that are required, or else with those that may be there."""
+    """Read a file with the labels that are required, or else with those that may be there."""
     if required is None and possible is not None:
         try:
             return read(path, labels=possible, **options)
@@ -260,309 +251,3 @@ def _label_lines(path, n_rows):
         if line.strip() in MISSING:
             raise ValueError(f"{str(path)!r}, line {number}: must hold a label, got {line.strip()!r}.")
     return as_labels(line for _, line in lines)
-
-
-@dataclass(frozen=True)
-class Chosen:
-    """The kernels for a file.
-
-    Attributes
-    ----------
-    kernels : list of Kernel, or "precomputed"
-    names : list of str, or None
-        Short names of the kernels.
-    gate : Kernel, int or None
-        What the clusters are found in: a kernel of its own, or the number of one of the kernels.
-    content : Content
-        Of a table, only the columns that are used, numbers where kernels need numbers.
-    said : str
-        The choice in words.
-    """
-
-    kernels: Any
-    names: list[str] | None
-    gate: Any
-    content: Content
-    said: str
-
-
-def choose_kernels(content, spec=None, gate=None):
-    """Return the kernels that words ask for, or a default for the kind of file.
-
-    Parameters
-    ----------
-    content : Content
-    spec : str or None
-    gate : str or None
-        A kernel in words, or its number from one.
-
-    Returns
-    -------
-    Chosen
-    """
-    if gate is not None and re.fullmatch(r"\s*[0-9]{1,9}\s*", gate):
-        if int(gate) < 1:
-            raise Misuse(f"--gate counts kernels from 1, got {gate}.")
-        chosen = choose_kernels(content, spec)
-        n_kernels = content.rows.n_kernels if content.kind == GRAMS else len(chosen.kernels)
-        if int(gate) > n_kernels:
-            raise Misuse(f"--gate must be the number of one of the {n_kernels} kernels, got {gate}.")
-        return replace(chosen, gate=int(gate) - 1)
-    if content.kind == GRAMS:
-        if spec is not None or gate is not None:
-            raise Misuse(
-                "The kernels of a Gram file are computed already; --gate may name one by its number."
-            )
-        return Chosen("precomputed", None, None, content, f"the {content.rows.n_kernels} of the file")
-    make = _on_sequences if content.kind == SEQUENCES else _on_columns
-    given, said = default_kernels(content) if spec is None else (parse_kernels(spec), spec)
-    kernels = [kernel for wanted in given for kernel in make(content, wanted)]
-    gates = (
-        [] if gate is None else [kernel for wanted in parse_kernels(gate) for kernel in make(content, wanted)]
-    )
-    if len(gates) > 1:
-        raise Misuse(f"--gate must be one kernel, got {len(gates)}: {gate!r}.")
-    if content.kind == TABLE:
-        if spec is not None and any(wanted.is_vector and _on_all(wanted) for wanted in given):
-            said += _left_out(content.rows)
-        content = _used_columns(content, [*kernels, *gates])
-    names = [name for wanted in given for name in wanted.names()]
-    counts = Counter(names)
-    names = [f"{name} ({m + 1})" if counts[name] > 1 else name for m, name in enumerate(names)]
-    return Chosen(kernels, names, gates[0] if gates else None, content, said)
-
-
-def _used_columns(content, kernels):
-    """Return a table with the columns that kernels read alone, as numbers where they need numbers."""
-    numeric = numeric_columns(kernels, content.rows.columns)
-    sequences = {kernel.column for kernel in kernels if hasattr(kernel, "column")}
-    for column in sequences:
-        _check_sequences(content, column)
-    used = {*numeric, *sequences}
-    rows = content.rows[[name for name in content.rows.columns if name in used]]
-    for kernel in kernels:
-        if getattr(kernel, "columns", None) == list(rows.columns):
-            kernel.set_params(columns=None)  # all there are: thousands of names need not be kept
-    return replace(content, rows=as_numbers(content, rows, numeric))
-
-
-def _check_sequences(content, column):
-    wrong = [row for row, entry in enumerate(content.rows[column]) if not isinstance(entry, str)]
-    if wrong:
-        place, came = field_at(content.path, wrong[0], column, header=content.header)
-        raise ValueError(
-            f"{str(content.path)!r}, {place}: the column {column!r} must hold sequences, "
-            f"got {repr(came) if came else 'none'}; correct it, or do without the column."
-        )
-
-
-def default_kernels(content):
-    """Return the kernels for a file when none are named, a list of `Wanted`, and the choice in words."""
-    if content.kind == SEQUENCES:
-        lengths = {len(sequence) for sequence in content.rows}
-        alphabet = guess_alphabet(content.rows)
-        longest = min(DEGREES, *lengths) if len(lengths) == 1 else WORDS[alphabet]
-        word = "wd" if len(lengths) == 1 else "spectrum"
-        return [Wanted(word, tuple(range(1, longest + 1)))], f"{word}:1-{longest} ({alphabet})"
-    frame = content.rows
-    numeric, row_names = numeric_names(frame), identifiers(frame)
-    if not numeric:
-        raise ValueError(
-            f"{str(content.path)!r} must have numeric columns beside the target, it has none; name the "
-            'kernels by --kernels, for instance "spectrum:3 column=promoter".'
-        )
-    text = frame.columns.difference(numeric, sort=False).tolist()
-    numeric = [name for name in numeric if name not in row_names]
-    if 1 < len(numeric) <= SINGLE_COLUMNS:
-        given = [Wanted("rbf", parameters={"columns": [name]}) for name in numeric]
-        given.append(Wanted("rbf", parameters={"columns": "*"}))
-        said = f"rbf on each of {len(numeric)} columns, and rbf on all"
-    else:
-        said = "linear; rbf:0.1,1,10"
-        given = [Wanted("linear"), Wanted("rbf", (0.1, 1, 10))]
-    said += ", standardised" + (f" (left out as text: {listed(text)})" if text else "")
-    return given, said + _left_out(frame)
-
-
-def _on_all(wanted):
-    """Whether a vector kernel is meant for all numeric columns."""
-    return wanted.parameters.get("columns") in (None, "*")
-
-
-def _left_out(frame):
-    row_names = identifiers(frame)
-    return (
-        f" (left out as identifier: {listed(sorted(row_names))}; name it in --kernels to use it)"
-        if row_names
-        else ""
-    )
-
-
-def _on_sequences(content, wanted):
-    if wanted.is_vector:
-        raise ValueError(f"{str(content.path)!r} holds sequences, but {wanted.word!r} needs numeric columns.")
-    if "column" in wanted.parameters:
-        raise ValueError(
-            f"{str(content.path)!r} has no columns; leave out column= of the kernel {wanted.word!r}."
-        )
-    return wanted.make(alphabet=guess_alphabet(content.rows))
-
-
-def _on_columns(content, wanted):
-    if wanted.is_vector:
-        columns = _matching(content, wanted)
-        return replace(wanted, parameters={**wanted.parameters, "columns": columns}).make(standardize=True)
-    column = _sequence_column(content, wanted)
-    parameters = {**wanted.parameters, "column": column}
-    return replace(wanted, parameters=parameters).make(alphabet=guess_alphabet(content.rows[column]))
-
-
-def guess_alphabet(sequences):
-    """Return the first alphabet that holds all letters and has most of them as letters of its own.
-
-    Examples
-    --------
-    >>> guess_alphabet(["ACGT", "NNGA"]), guess_alphabet(["MKV"])
-    ('dna', 'protein')
-    """
-    counts = Counter("".join(map(str, sequences)).upper())
-    for name, (own, ambiguous) in ALPHABETS.items():
-        if set(counts) <= set(own + ambiguous) and 2 * sum(counts[c] for c in own) > counts.total():
-            return name
-    return "protein"
-
-
-def _matching(content, wanted):
-    """Return the columns that the patterns of a vector kernel name, each once."""
-    frame, patterns = content.rows, wanted.parameters.get("columns")
-    if _on_all(wanted):
-        row_names = identifiers(frame)
-        return [name for name in numeric_names(frame) if name not in row_names]
-    patterns = patterns.split(",") if isinstance(patterns, str) else patterns
-    if not isinstance(patterns, list):
-        raise ValueError(
-            f"`columns` of the kernel {wanted.word!r} must be names or patterns, got {patterns!r}."
-        )
-    found: dict[str, None] = {}
-    for pattern in map(str, patterns):
-        names = [pattern] if pattern in frame.columns else []
-        names = names or [name for name in frame.columns if fnmatchcase(name, pattern)]
-        if not names:
-            raise ValueError(
-                f"{str(content.path)!r} has no column {pattern!r} for the kernel {wanted.word!r}; "
-                f"it has {listed(frame.columns)}."
-            )
-        found |= dict.fromkeys(names)
-    return list(found)
-
-
-def _sequence_column(content, wanted):
-    frame, column = content.rows, wanted.parameters.get("column")
-    if column is None:
-        text = frame.columns.difference(numeric_names(frame), sort=False).tolist()
-        if len(text) == 1:
-            return text[0]
-        raise ValueError(
-            f"The kernel {wanted.word!r} must name a column of sequences as column=NAME, got none; "
-            f"{str(content.path)!r} has {listed(text) or 'no text columns'}."
-        )
-    if column not in frame.columns:
-        raise ValueError(
-            f"The kernel {wanted.word!r} must name a column of sequences as column=NAME, got {column!r}; "
-            f"{str(content.path)!r} has {listed(frame.columns)}."
-        )
-    return column
-
-
-def numeric_names(frame):
-    """Return the columns in which any entry is a number: such a column is meant to hold numbers."""
-    filled = frame.notna().any(axis=0).to_numpy()
-    columns = zip(frame.columns, frame.dtypes, filled, strict=True)
-    return [
-        name
-        for name, dtype, some in columns
-        if some and (dtype.kind in "iufb" or (dtype.kind == "O" and _has_number(frame[name])))
-    ]
-
-
-def _has_number(column):
-    import pandas as pd
-
-    try:
-        return bool(pd.to_numeric(column, errors="coerce").notna().any())
-    except (TypeError, ValueError):  # lists and the like
-        return False
-
-
-def identifiers(frame):
-    """Return the columns that only number the rows, a set, unless there is nothing else.
-
-    They hold whole numbers, all different, and are called so (id, sample_no ...) or count: 17, 18, 19 ...
-    """
-    whole = [name for name, dtype in zip(frame.columns, frame.dtypes, strict=True) if dtype.kind in "iu"]
-    if not whole:
-        return set()
-    steps = np.diff(frame[whole].to_numpy(), axis=0)
-    counting = (steps == 1).all(axis=0) & (len(frame) >= COUNTED)
-    found = {
-        name
-        for name, counts in zip(whole, counting, strict=True)
-        if counts or (ROW_NAMES.fullmatch(name) and frame[name].is_unique)
-    }
-    return found if len(found) < len(numeric_names(frame)) else set()
-
-
-def numeric_columns(kernels, columns):
-    """Return those of all `columns` that kernels read as numbers."""
-    found: dict[str, None] = {}
-    for kernel in kernels:
-        if hasattr(kernel, "columns"):
-            given = list(columns) if kernel.columns is None else kernel.columns
-            given = [given] if isinstance(given, str | int) else given
-            given = list(columns)[given] if isinstance(given, slice) else given
-            found |= dict.fromkeys(columns[name] if isinstance(name, int) else name for name in given)
-    return list(found)
-
-
-def pick_columns(content, like):
-    """Return a table with the columns of another one, numbers where that has numbers."""
-    frame = content.rows
-    missing = [name for name in like.columns if name not in frame.columns]
-    if missing:
-        raise ValueError(
-            f"{str(content.path)!r} must have the column {missing[0]!r} of the training rows, "
-            f"it has {listed(frame.columns)}."
-        )
-    numeric = [name for name, dtype in zip(like.columns, like.dtypes, strict=True) if dtype.kind == "f"]
-    return replace(content, rows=as_numbers(content, frame[list(like.columns)], numeric))
-
-
-def as_numbers(content, frame, columns):
-    """Return a table whose `columns` are numbers; text and gaps in them are errors that name the line."""
-    import pandas as pd
-
-    columns = list(columns)
-    part = frame[columns]
-    plain = np.array([dtype.kind in "iufb" for dtype in part.dtypes], dtype=bool)
-    numbers = np.empty(part.shape)
-    numbers[:, plain] = part.loc[:, plain].to_numpy(dtype=float, na_value=np.nan)
-    for place in np.flatnonzero(~plain).tolist():
-        numbers[:, place] = pd.to_numeric(part.iloc[:, place], errors="coerce")
-    wrong = ~(np.abs(numbers) <= LARGEST)
-    if wrong.any():
-        place = int(wrong.any(axis=0).argmax())
-        row = int(wrong[:, place].argmax())
-        _refuse_entry(content, columns[place], row, numbers[row, place])
-    table = pd.DataFrame(numbers, columns=columns, index=frame.index)
-    others = frame.columns.difference(columns, sort=False)
-    return table if others.empty else pd.concat([table, frame[others]], axis=1)[list(frame.columns)]
-
-
-def _refuse_entry(content, name, row, number):
-    place, came = field_at(content.path, row, name, header=content.header)
-    came = content.rows[name].iloc[row] if came is None else came
-    expected = "numbers" if np.isnan(number) else f"numbers up to {LARGEST:.0e} in size"
-    raise ValueError(
-        f"{str(content.path)!r}, {place}: the column {name!r} must hold {expected}, "
-        f"got {'an empty field' if came == '' else repr(came)}; correct it, or do without the column."
-    )

@@ -1,4 +1,4 @@
-"""Where a command may write: never over what it reads, and only over what such a command has written."""
+"""Places to write to: never what the command reads, and only what such a command has written."""
 
 import os
 import zipfile
@@ -11,8 +11,8 @@ MODEL, REPORT = "a model", "a report of localmkl"
 PREDICTIONS, SCORES = "a table of predictions", "a table of scores"
 WORK = "finished work"
 """Of a search, which looks itself at what is there."""
-LONGEST = 2**20
-"""Bytes from the beginning of a file that show what it is."""
+START_BYTES = 2**20
+"""Bytes from the beginning of a file that show what it is: a header with thousands of kernels is shorter."""
 
 
 def check_outputs(outputs, inputs=(), *, force=False):
@@ -58,7 +58,7 @@ def _may_be_replaced(path, kind):
         return _is_model(path)
     try:
         with open(path, "rb") as file:
-            return MARKS[kind](file.read(LONGEST))
+            return MARKS[kind](file.read(START_BYTES))
     except OSError:  # nobody knows what is in it
         return False
 

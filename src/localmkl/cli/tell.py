@@ -1,21 +1,15 @@
-"""What `localmkl info` and `localmkl fit` tell about a model or a data file: a record and a text."""
+"""Descriptions of a model or a data file, for `localmkl info` and `localmkl fit`: a record and a text."""
 
 import numpy as np
 
 from localmkl._checks import listed
-from localmkl.cli.files import (
-    GRAMS,
-    SEQUENCES,
-    TABLE,
-    as_numbers,
-    default_kernels,
-    identifiers,
-    numeric_names,
-)
+from localmkl.cli.columns import as_numbers, identifiers, numeric_names
+from localmkl.cli.files import GRAMS, SEQUENCES, TABLE
+from localmkl.cli.kernels import default_kernels
 
 
 def describe_model(subject):
-    """Return what a model is, as a record and as text."""
+    """Return the description of a model, as a record and as text."""
     from localmkl.explain import kernel_shares, memberships_of
 
     model, made = subject.model, getattr(subject.given, "made_", {})
@@ -64,7 +58,7 @@ def _model_text(record):
     certified = "certified" if record["duality_gap"] <= record["tolerance"] else "NOT converged"
     of_what = ""
     if record["method"] == "LMKL":
-        certified, of_what = "partly", " of the support vector machine alone: the gate has no certificate"
+        certified, of_what = "partly", " of the support vector machine alone: the weights have no certificate"
     lines = [
         f"method     {record['method']}, {record['task']}"
         + (f" of {listed(record['classes'])}" if record["classes"] else ""),
@@ -88,8 +82,8 @@ def _model_text(record):
         best = ", ".join(
             f"{record['kernels'][m]} {100 * shares[m]:.0f} %" for m in order if shares[m] >= 0.005
         )
-        size_told = "" if where == "weights" else f" ({100 * size:.0f} % of the rows)"
-        lines.append(f"{where:<10} {best}{size_told}")
+        size_text = "" if where == "weights" else f" ({100 * size:.0f} % of the rows)"
+        lines.append(f"{where:<10} {best}{size_text}")
     made = record["made"]
     if made:
         commit = f", commit {made['commit']}" if made.get("commit") else ""
@@ -101,7 +95,7 @@ def _model_text(record):
 
 
 def describe_data(content):
-    """Return what a data file holds, as a record and as text."""
+    """Return the description of a data file, as a record and as text."""
     rows, n_rows = content.rows, len(content)
     n_kernels, said = _default_kernels(content)
     record = {"file": str(content.path), "kind": content.kind, "rows": n_rows, "default_kernels": said}
@@ -125,8 +119,8 @@ def describe_data(content):
     if content.y is not None:
         labels, counts = np.unique(content.y, return_counts=True)
         record["labels"] = {str(label): int(count) for label, count in zip(labels, counts, strict=True)}
-        told = [f"{label} ({count})" for label, count in record["labels"].items()]
-        lines.append(f"labels     {len(told)}: {listed(told)}")
+        counted = [f"{label} ({count})" for label, count in record["labels"].items()]
+        lines.append(f"labels     {len(counted)}: {listed(counted)}")
     record["gram_bytes"] = 8 * n_kernels * n_rows**2 or None
     lines.append(f"kernels    {said}")
     if n_kernels:
@@ -137,7 +131,7 @@ def describe_data(content):
 
 
 def _default_kernels(content):
-    """Return how many kernels a file gets by default, and which; none if it must be told."""
+    """Return number and names of the kernels that a file gets by default; none if they must be named."""
     if content.kind == GRAMS:
         return content.rows.n_kernels, f"the {content.rows.n_kernels} of the file"
     try:

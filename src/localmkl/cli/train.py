@@ -15,21 +15,12 @@ from sklearn.model_selection import KFold, StratifiedKFold
 
 import localmkl
 from localmkl._files import write_whole
-from localmkl.cli.files import (
-    CALLED,
-    GRAMS,
-    TABLE,
-    Asked,
-    Content,
-    choose_kernels,
-    parse_rows,
-    pick_columns,
-    read_rows,
-)
+from localmkl.cli.columns import pick_columns
+from localmkl.cli.files import CALLED, GRAMS, TABLE, Asked, Content, parse_rows, read_rows
+from localmkl.cli.kernels import choose_kernels
 from localmkl.cli.places import MODEL, SCORES, WORK, check_outputs
 from localmkl.cli.tell import describe_model
-from localmkl.cli.use import as_csv
-from localmkl.cli.voice import INTERRUPTED, Misuse
+from localmkl.cli.voice import INTERRUPTED, Misuse, as_csv
 from localmkl.cli.words import METHODS, OPTIONS
 from localmkl.datasets.labels import as_numbers
 from localmkl.experiments.results import provenance
@@ -40,19 +31,25 @@ from localmkl.persistence import save
 from localmkl.report.subject import Subject
 
 GRID = {"C": [0.1, 1.0, 10.0, 100.0], "p": [1.0, 4 / 3, 2.0], "evenness": [0.4, 0.5, 0.6, 0.7, 0.8, 1.0]}
-"""What is tried for parameters that are not set; at evenness 1 there are no clusters."""
+"""Values tried for parameters that are not set; at evenness 1 there are no clusters."""
 
 MANY_LABELS = 20
+"""More different numbers with a decimal point than this are values to predict; classes written so are few."""
+
 UNBALANCED = 5
-"""Classes are not balanced if the largest has more than this many times the rows of the smallest."""
+"""Classes are not balanced if the largest has more than this many times the rows of the smallest: of two
+classes, guessing the largest is then right for five rows of six."""
+
 LOOKED_AT = 50
-"""Training rows of each class that are predicted to see whether only one class is."""
+"""Training rows of each class that are predicted to see whether only one class is: enough, and fast."""
+
 FOLDS = 5
+"""Folds of ``fit --tune``, the default of ``tune --folds``."""
 
 
 @dataclass(frozen=True)
 class Order:
-    """What the user asked to be trained; the attributes are the options."""
+    """A model to be trained; the attributes are the options."""
 
     content: Content
     out: Path

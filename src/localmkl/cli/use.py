@@ -1,24 +1,13 @@
 """``localmkl predict`` and ``localmkl report``: a model file and new rows."""
 
-import csv
-import io
 from dataclasses import replace
 
 import numpy as np
 
 import localmkl
 from localmkl._checks import listed
-from localmkl.cli.files import (
-    CALLED,
-    GRAMS,
-    SEQUENCES,
-    TABLE,
-    Asked,
-    as_numbers,
-    numeric_columns,
-    parse_rows,
-    read_rows,
-)
+from localmkl.cli.columns import as_numbers, numeric_columns
+from localmkl.cli.files import CALLED, GRAMS, SEQUENCES, TABLE, Asked, parse_rows, read_rows
 from localmkl.cli.voice import Misuse
 from localmkl.explain import memberships_of, training_rows
 from localmkl.kernels.stack import take_rows
@@ -26,12 +15,12 @@ from localmkl.persistence import load
 from localmkl.report.metrics import choose_metrics
 from localmkl.report.subject import Subject, predicted
 
-BLOCK_ENTRIES = 2**24
-"""Contributions that prediction holds at a time."""
+CONTRIBUTION_ENTRIES = 2**24
+"""Contributions that prediction holds at a time: 128 MB."""
 
 
 def open_model(path):
-    """Return what a report knows about a model file."""
+    """Return the subject of a report on a model file."""
     model = load(path)
     made = made_of(model)
     if made and not _is_whole(made, Subject(model)):
@@ -58,12 +47,12 @@ def _is_whole(made, subject):
 
 
 def made_of(model):
-    """Return how the command line made a model; nothing is known of models that Python code saved."""
+    """Return the record of a model that the command line made; empty for one that Python code saved."""
     return getattr(model, "made_", {})
 
 
 def kind_for(subject):
-    """Return which kind of file a model takes."""
+    """Return the kind of file that a model takes."""
     if subject.model._precomputed:
         return GRAMS
     rows = subject.model.rows_
@@ -172,7 +161,7 @@ def predict(subject, content):
     header += [f"membership_{j + 1}" for j in range(n_clusters)] if n_clusters > 1 else []
     header += ["intercept", *(f"contribution_{name}" for name in subject.kernels)]
     names = content.names if content.names is not None else np.arange(1, len(content) + 1)
-    step = max(1, BLOCK_ENTRIES // np.size(model.kernel_weights_))
+    step = max(1, CONTRIBUTION_ENTRIES // np.size(model.kernel_weights_))
     rows: list[tuple] = []
     for start in range(0, len(content), step):
         block = np.arange(start, min(start + step, len(content)))
@@ -198,12 +187,12 @@ def _columns(subject, X, n_clusters, names):
     return [*columns, intercepts, *parts.sum(axis=1).T]
 
 
-SCORES = ("accuracy", "AUC", "R2", "RMSE")
-"""What predictions are scored by, as far as the rows define it."""
+SHOWN_METRICS = ("accuracy", "AUC", "R2", "RMSE")
+"""Metrics of predictions, as far as the rows define them."""
 
 
 def score(subject, content, rows):
-    """Return how good predictions are, by metric, and a sentence that says it; none without the truth.
+    """Return the scores of predictions, by metric, and a sentence on them; none without the truth.
 
     Rows with labels that the model does not know are left out, and said.
     """
@@ -225,7 +214,7 @@ def score(subject, content, rows):
         metric.name: float(metric.compute(y, decisions, guesses, np.arange(len(y))[None])[0])
         for metric in choose_metrics(len(classes))
     }
-    scores = {name: scores[name] for name in SCORES if np.isfinite(scores.get(name, np.nan))}
+    scores = {name: scores[name] for name in SHOWN_METRICS if np.isfinite(scores.get(name, np.nan))}
     return scores, _said(scores, truth, len(chosen))
 
 
@@ -239,15 +228,6 @@ def _said(scores, truth, n_scored):
     n_seen = int((truth.seen & truth.known).sum())
     text += f", {n_seen} of which the model was trained on" if n_seen else ""
     return text if whole else f"{text}; the others have labels new to the model: {listed(truth.strange)}"
-
-
-def as_csv(header, rows):
-    """Return a table as CSV text."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(header)
-    writer.writerows(rows)
-    return text.getvalue()
 
 
 def write(subject, content, out, *, title, cv, baselines, seed):
@@ -274,7 +254,7 @@ def write(subject, content, out, *, title, cv, baselines, seed):
 
 
 def lacking(subject, content):
-    """Return what a report cannot say for want of data, and what to give; empty if it can."""
+    """Return a sentence on the data that a report lacks, and what to give; empty if it lacks none."""
     if content is not None and content.y is None:
         return f"{str(content.path)!r} lacks labels, of all rows or some: nothing is said about quality."
     if content is None and subject.model._precomputed:

@@ -1,4 +1,4 @@
-"""How the command line speaks: results on stdout, notes and progress on stderr, errors in one sentence.
+"""The voice of the command line: results on stdout, notes and progress on stderr, errors in one sentence.
 
 Exit codes: 0 done; 1 a file or its content is not what was expected; 2 the command was called wrongly;
 130 stopped, by Ctrl-C or by a signal that asks to end.
@@ -23,9 +23,9 @@ import typer
 FAILED, MISUSED, INTERRUPTED = 1, 2, 130
 EXPECTED = (ValueError, TypeError, OSError, ImportError, MemoryError, RuntimeError)
 
+LONGEST_SENTENCE = 1000
+"""Letters of a sentence, a screen of them; what stands between its ends is left out."""
 
-LONGEST = 1000
-"""Letters of a sentence; what stands between its ends is left out."""
 SPOKEN = {
     "raise `max_iter` or `tol`": "raise --tol",
     "pass `header=False`": "say --no-header",
@@ -46,9 +46,10 @@ SPOKEN = {
         )
     },
 }
-"""What is called otherwise on the command line than in Python."""
+"""Names in Python: names on the command line, where they differ."""
 GRACE = 3.0
-"""Seconds to stop in; callbacks of compiled code swallow exceptions, and with them the wish to stop."""
+"""Seconds to stop in, as long as one waits before pressing Ctrl-C again; callbacks of compiled code swallow
+exceptions, and with them the wish to stop."""
 
 FULL = {
     errno.ENOSPC: "the disk is full; make room",
@@ -103,7 +104,7 @@ def _end(*_):
 
 @dataclass(frozen=True)
 class Voice:
-    """Where words go.
+    """The streams and the form of what a command says.
 
     Attributes
     ----------
@@ -136,9 +137,7 @@ class Voice:
         if self.as_json:
             _print(json.dumps([dict(zip(header, row, strict=True)) for row in rows], allow_nan=False))
         else:
-            text = io.StringIO()
-            csv.writer(text, lineterminator="\n").writerows([header, *rows])
-            _print(text.getvalue().removesuffix("\n"))
+            _print(as_csv(header, rows).removesuffix("\n"))
 
     @contextmanager
     def working(self, text):
@@ -173,6 +172,13 @@ class Voice:
                     raise
                 typer.echo(f"Error: {sentence(error)}", err=True)
                 raise typer.Exit(MISUSED if isinstance(error, Misuse) else FAILED) from None
+
+
+def as_csv(header, rows):
+    """Return a table as CSV text."""
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows([header, *rows])
+    return text.getvalue()
 
 
 def _print(text):
@@ -214,7 +220,8 @@ def spoken(text):
 
 
 def _shortened(text):
-    return text if len(text) <= LONGEST else f"{text[: LONGEST // 2]} ... {text[-LONGEST // 2 :]}"
+    half = LONGEST_SENTENCE // 2
+    return text if len(text) <= LONGEST_SENTENCE else f"{text[:half]} ... {text[-half:]}"
 
 
 def _kernel_words():

@@ -44,8 +44,8 @@ OPTIONS = {"n_clusters": "clusters", "gate_kernel": "gate", "class_weight": "bal
 METHODS = {"clmkl": "CLMKL", "hlmkl": "HLMKL", "lmkl": "LMKL", "mkl": "MKL", "unif": "UniformMKL"}
 """Word: what the names of the method's classifier and regressor begin with."""
 
-MOST = 1000
-"""Values that a range may stand for."""
+MOST_VALUES = 1000
+"""Values that a range may stand for: so many Grams of 1000 rows take 8 GB, and more are a slip of the pen."""
 
 _RANGE = re.compile(r"([0-9]{1,18})-([0-9]{1,18})")
 _WHOLE = re.compile(r"[+-]?[0-9]{1,18}")
@@ -101,7 +101,7 @@ class Wanted:
 
 
 def parse_kernels(spec):
-    """Return what kernels a text, or the path of a TOML file, asks for.
+    """Return the kernels that a text, or the path of a TOML file, asks for.
 
     Parameters
     ----------
@@ -139,9 +139,9 @@ def parse_values(text):
             low, high = int(ends[1]), int(ends[2])
             if low > high:
                 raise ValueError(f"A range must run upwards, got {part.strip()!r}; write {high}-{low}.")
-            if high - low >= MOST:
+            if high - low >= MOST_VALUES:
                 raise ValueError(
-                    f"{part.strip()!r} stands for {high - low + 1} values, at most {MOST} are taken."
+                    f"{part.strip()!r} stands for {high - low + 1} values, at most {MOST_VALUES} are taken."
                 )
             values += range(low, high + 1)
         elif part.strip():
@@ -207,10 +207,10 @@ def _kernel_values(text):
     """Return the values of as many kernels; too many are refused with the memory they would take."""
     ranges = [_RANGE.fullmatch(part.strip()) for part in str(text).split(",")]
     n_kernels = sum(int(ends[2]) - int(ends[1]) + 1 for ends in ranges if ends is not None)
-    if n_kernels > MOST:
+    if n_kernels > MOST_VALUES:
         raise ValueError(
-            f"{text!r} stands for {n_kernels} kernels, at most {MOST} are taken: on 1000 rows they need "
-            f"{n_kernels * 8e6 / 2**30:,.0f} GiB of memory."
+            f"{text!r} stands for {n_kernels} kernels, at most {MOST_VALUES} are taken: on 1000 rows they "
+            f"need {n_kernels * 8e6 / 2**30:,.0f} GiB of memory."
         )
     return parse_values(text)
 

@@ -7,11 +7,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 _HOME = {
-    "GramData": "readers",
+    "GramData": "gram_files",
     "LocalizedData": "generated",
     "ProteinFold": "fetchers",
-    "SequenceData": "readers",
-    "TableData": "readers",
+    "SequenceData": "fasta",
+    "TableData": "tables",
     "ViewsData": "fetchers",
     "data_home": "fetchers",
     "fetch_celegans_acceptor": "fetchers",
@@ -20,14 +20,15 @@ _HOME = {
     "fetch_protein_fold": "fetchers",
     "load_splice": "splice",
     "make_localized": "generated",
-    "read_fasta": "readers",
-    "read_grams": "readers",
-    "read_table": "readers",
+    "read_fasta": "fasta",
+    "read_grams": "gram_files",
+    "read_table": "tables",
 }
 
 __all__ = list(_HOME)
 
 if TYPE_CHECKING:
+    from localmkl.datasets.fasta import SequenceData, read_fasta  # noqa: F401
     from localmkl.datasets.fetchers import (  # noqa: F401
         ProteinFold,
         ViewsData,
@@ -38,15 +39,9 @@ if TYPE_CHECKING:
         fetch_protein_fold,
     )
     from localmkl.datasets.generated import LocalizedData, make_localized  # noqa: F401
-    from localmkl.datasets.readers import (  # noqa: F401
-        GramData,
-        SequenceData,
-        TableData,
-        read_fasta,
-        read_grams,
-        read_table,
-    )
+    from localmkl.datasets.gram_files import GramData, read_grams  # noqa: F401
     from localmkl.datasets.splice import load_splice  # noqa: F401
+    from localmkl.datasets.tables import TableData, read_table  # noqa: F401
 
 
 def __getattr__(name):

@@ -14,9 +14,10 @@ from typing import NamedTuple
 import numpy as np
 
 from localmkl._checks import check_option
+from localmkl.datasets.fasta import SequenceData, read_fasta
+from localmkl.datasets.gram_files import read_mat, take_variable
 from localmkl.datasets.labels import as_labels
 from localmkl.datasets.opening import read_text
-from localmkl.datasets.readers import SequenceData, read_fasta, read_mat, take_variable
 from localmkl.kernels import GramStack
 
 DATA_HOME = "LOCALMKL_DATA"
@@ -100,7 +101,7 @@ MFEAT_OPENML = dict(zip(MFEAT_VIEWS, (12, 14, 16, 18, 20, 22), strict=True))
 
 
 class ProteinFold(NamedTuple):
-    """What `fetch_protein_fold` returns.
+    """The result of `fetch_protein_fold`.
 
     Attributes
     ----------

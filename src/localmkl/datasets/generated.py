@@ -14,7 +14,7 @@ from localmkl._checks import check_integer, check_number
 
 
 class LocalizedData(NamedTuple):
-    """What `make_localized` returns.
+    """The result of `make_localized`.
 
     Attributes
     ----------

@@ -10,14 +10,15 @@ values to predict: there 1.5 and 1.50 are one.)
 """
 
 import re
-import warnings
 
 import numpy as np
+
+from localmkl._warnings import warn
 
 MISSING = frozenset(
     ("", "NA", "N/A", "n/a", "#N/A", "<NA>", "NaN", "nan", "-NaN", "-nan", "NULL", "null"),
 )
-"""What stands for a label that is not known."""
+"""Texts that stand for a label that is not known."""
 
 PLAIN = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 """A number, leading zeros or not."""
@@ -97,9 +98,8 @@ def _say_equal_numbers(texts):
     seen: dict[float, str] = {}
     for text in dict.fromkeys(texts):
         if PLAIN.fullmatch(text) and (other := seen.setdefault(float(text), text)) != text:
-            warnings.warn(
+            warn(
                 f"The labels {other!r} and {text!r} are kept apart, although they are the same number; "
-                "write them one way if they mean the same.",
-                stacklevel=3,
+                "write them one way if they mean the same."
             )
             return

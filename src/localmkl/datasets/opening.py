@@ -13,12 +13,15 @@ import stat
 import zlib
 from collections.abc import Callable
 from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
 
 from localmkl._resources import available_memory
 
 OPENERS: dict[str, Callable] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 CHUNK = 2**22
+"""Bytes read at a time: much for one call, little beside the memory that is left."""
+
 TEXT_SHARE = 4
 """A text may fill the memory that is left divided by this: what is made of it takes more than itself."""
 
@@ -100,3 +103,18 @@ def parsing(path, verdict):
         said = " ".join(str(error).split()).rstrip(".") or type(error).__name__
         said = "it holds pickled objects, which are never opened" if "pickle" in said else said
         raise ValueError(f"{str(path)!r} {verdict} ({said}).") from error
+
+
+def quoted(path):
+    """Return a path as messages name it."""
+    return repr(str(path))
+
+
+def import_extra(package, purpose, extra):
+    """Return an optional package, or say which extra of this one brings it."""
+    try:
+        return import_module(package)
+    except ImportError as error:
+        raise ImportError(
+            f"{purpose} needs the package {package}; install it with `pip install localmkl[{extra}]`."
+        ) from error

@@ -6,7 +6,7 @@ from importlib.resources import files
 import numpy as np
 
 from localmkl._checks import check_option
-from localmkl.datasets.readers import SequenceData
+from localmkl.datasets.fasta import SequenceData
 
 SPLICE_TASKS = ("all", "EI", "IE")
 

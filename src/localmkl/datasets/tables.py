@@ -1,190 +1,117 @@
-"""Delimited text (CSV, TSV): fields by line, a first line that names columns or does not.
+"""Tables with named columns: CSV and TSV (by `delimited`) or Parquet, one column the target."""
 
-The text is gone through twice: by Python's csv for what must be known exactly (how many fields a line has,
-where a row stands, labels as they are written), by pandas for the numbers.
-"""
+from pathlib import Path
+from typing import NamedTuple
 
-import csv
-import io
-import sys
-import warnings
-from collections import Counter
-from dataclasses import dataclass, field
+import numpy as np
 
-from localmkl import _checks
-from localmkl.datasets.labels import PLAIN
-from localmkl.datasets.opening import check_text, file_kind, read_bytes
-
-SEPARATORS = {".csv": ",", ".tsv": "\t", ".txt": "\t"}
+from localmkl._checks import listed
+from localmkl.datasets.delimited import SEPARATORS, field_at, read_delimited
+from localmkl.datasets.labels import MISSING, as_labels, typed_labels
+from localmkl.datasets.opening import check_regular, file_kind, import_extra, parsing, quoted
 
 
-@dataclass(frozen=True)
-class Written:
-    """A table as it is written.
+class TableData(NamedTuple):
+    """A table and its target column.
 
     Attributes
     ----------
-    names : list of str
-        One for each column, all different.
-    lines : list of int
-        Where the rows stand.
-    fields : dict
-        Column: its fields, as they are written, for those that were asked for.
+    frame : pandas.DataFrame
+    y : ndarray of shape (n_samples,), or None without a target
     """
 
-    names: list[str]
-    lines: list[int] = field(default_factory=list)
-    fields: dict[str, list[str]] = field(default_factory=dict)
+    frame: object
+    y: np.ndarray | None
 
 
-def read_delimited(pd, path, *, header, text):
-    """Return a data frame of a text with separators; the columns `text` as they are written."""
-    content = read_bytes(path)
-    check_text(path, content)
-    separator = SEPARATORS[file_kind(path)]
-    written = scan(path, content, separator, header=header, text=text)
-    options = {"sep": separator, "index_col": False, "low_memory": False, "names": written.names}
-    try:
-        frame = pd.read_csv(io.BytesIO(content), header=None if header is False else 0, **options)
-    except (pd.errors.ParserError, ValueError, OverflowError) as error:
-        said = " ".join(str(error).split()).rstrip(".")
-        raise ValueError(f"{str(path)!r} cannot be read as a table ({said}).") from error
-    if len(frame) != len(written.lines):
+def read_table(path, *, target=None, columns=None, header=None, text=()):
+    """Read a table with named columns from a CSV, TSV or Parquet file (needs pandas; Parquet needs pyarrow).
+
+    Parameters
+    ----------
+    path : str or path-like
+        ``.csv``, ``.tsv`` or ``.txt`` (tabs), also compressed, or ``.parquet``.
+    target : str, optional
+        Column that holds the labels or target values; it is left out of the table. As in `read_fasta`, labels
+        that are written differently stay different.
+    columns : list of str, optional
+        Columns to keep; all by default.
+    header : bool, optional
+        Whether the first line holds the names of the columns; without names they are called 1, 2, 3 ... By
+        default it does, and a first line that reads like data is an error.
+    text : list of str, optional
+        Columns to keep as they are written, names of rows for instance: ``007`` is no 7.
+
+    Returns
+    -------
+    TableData
+        Named tuple (frame, y); y is None without `target`.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> import tempfile
+    >>> patients = pd.DataFrame({"age": [40, 61], "dose": [1.5, 0.5], "healed": ["yes", "no"]})
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "patients.csv"
+    ...     patients.to_csv(path, index=False)
+    ...     frame, y = read_table(path, target="healed")
+    >>> list(frame.columns), y.tolist()
+    (['age', 'dose'], ['yes', 'no'])
+    """
+    pd = import_extra("pandas", "read_table", "frames")
+    path = Path(path)
+    kind = file_kind(path)
+    if kind != ".parquet" and kind not in SEPARATORS:
         raise ValueError(
-            f"{str(path)!r} cannot be read as a table: it has {len(frame)} or {len(written.lines)} rows, "
-            "depending on how quotes and blank lines are read; write it again without them."
+            f"{quoted(path)} must end in .csv, .tsv, .txt or .parquet (text also compressed), got {kind!r}; "
+            "rename it, or read it with pandas."
         )
-    frame = frame.copy()  # in one block for each type: pandas is slow with thousands of blocks
-    if header is None:
-        _judge_header(path, written.names, frame, text)
-    for name, fields in written.fields.items():
-        frame[name] = pd.Series(fields, dtype=object)
-    return frame
-
-
-def scan(path, content, separator, *, header=None, text=()):
-    """Return names, lines and some fields of a table; every line must have one field for each name."""
-    records = _records(path, content, separator)
-    line, first = next(records, (0, None))
-    if first is None:
-        raise ValueError(f"{str(path)!r} must start with a line of column names, got an empty file.")
-    numbers = [str(number) for number in range(1, len(first) + 1)]
-    names = numbers if header is False else _names(path, first)
-    _check_separator(path, first, separator)
-    written = Written(names, fields={name: [] for name in text if name in names})
-    places = [(fields, names.index(name)) for name, fields in written.fields.items()]
-    if header is False:
-        records = _after((line, first), records)
-    for number, record in records:
-        if len(record) != len(names):
-            raise ValueError(_ragged(path, number, record, names, header, not written.lines))
-        written.lines.append(number)
-        for fields, place in places:
-            fields.append(record[place])
-    if not written.lines:
-        raise ValueError(f"{str(path)!r} must hold at least one row below its column names, got none.")
-    return written
-
-
-def field_at(path, row, name, *, header=None):
-    """Return where a row of a table file stands and what is written there in a column, as text."""
-    if file_kind(path) not in SEPARATORS:
-        return f"row {row}", None
-    text = () if name is None else (name,)
-    content, separator = read_bytes(path), SEPARATORS[file_kind(path)]
-    written = scan(path, content, separator, header=header, text=text)
-    return f"line {written.lines[row]}", written.fields[name][row] if name in written.fields else None
-
-
-def _records(path, content, separator):
-    """Yield the line and the fields of every record that is not blank, as pandas has them."""
-    csv.field_size_limit(sys.maxsize)  # sequences are long
-    lines = io.TextIOWrapper(io.BytesIO(content), encoding="utf-8-sig", newline="")
-    reader = csv.reader(lines, delimiter=separator, strict=False)
-    start = 0
-    try:
-        for record in reader:
-            line, start = start + 1, reader.line_num
-            if len(record) > 1 or (record and record[0].strip()):
-                yield line, record
-    except csv.Error as error:
+    if kind == ".parquet":
+        frame = _read_parquet(pd, path)
+    else:
+        as_written = [*text, *([] if target is None else [target])]
+        frame = read_delimited(pd, path, header=header, text=as_written)
+    wanted = [*(columns or []), *([target] if target is not None else [])]
+    missing = [name for name in wanted if name not in frame.columns]
+    if missing:
         raise ValueError(
-            f"{str(path)!r}, line {reader.line_num}: cannot be read as a table ({error})."
-        ) from error
-
-
-def _after(first, others):
-    yield first
-    yield from others
-
-
-def _names(path, first):
-    """Return the column names without blanks around them; empty and double ones get a number."""
-    names = [name.strip() or f"Unnamed: {place}" for place, name in enumerate(first)]
-    counts = Counter(names)
-    double = [name for name, count in counts.items() if count > 1]
-    if not double:
-        return names
-    _warn(
-        f"{str(path)!r}: the column name {double[0]!r} comes {counts[double[0]]} times"
-        + (f" ({len(double) - 1} others are double, too)" if len(double) > 1 else "")
-        + f"; after the first they are called {double[0] + '.1'!r} and so on."
-    )
-    taken, seen = set(names), Counter[str]()
-    for place, name in enumerate(names):
-        if seen[name]:
-            names[place] = next(
-                other for k in range(seen[name], len(names) + 1) if (other := f"{name}.{k}") not in taken
+            f"{quoted(path)} must have the column {missing[0]!r}, it has {listed(frame.columns)}."
+        )
+    y = None
+    if target is not None:
+        y, without = column_labels(path, frame.pop(target))
+        if len(without):
+            place, came = field_at(path, without[0], target, header=header)
+            raise ValueError(
+                f"{quoted(path)}, {place}: must have a value in the target column {target!r}, "
+                f"got {repr(came) if came else 'none'}; fill it in, or leave the row out."
             )
-            taken.add(names[place])
-        seen[name] += 1
-    return names
+    return TableData(frame if columns is None else frame[list(columns)], y)
 
 
-def _check_separator(path, first, separator):
-    if len(first) > 1:
-        return
-    other = next((sign for sign in (";", ",", "\t") if sign in first[0] and sign != separator), None)
-    if other is not None:
-        expected = "commas" if separator == "," else "tabs"
+def column_labels(path, column):
+    """Return the labels in a column of a table, None where some are missing, and the rows without."""
+    if file_kind(path) == ".parquet":
+        without = np.flatnonzero(column.isna().to_numpy())
+        return None if len(without) else typed_labels(column.to_numpy()), without
+    without = np.flatnonzero([text.strip() in MISSING for text in column])
+    return None if len(without) else as_labels(column), without
+
+
+def _read_parquet(pd, path):
+    import_extra("pyarrow", "read_table for .parquet files", "frames")
+    check_regular(path)
+    with parsing(path, "is cut short or damaged, or no Parquet file"):
+        frame = pd.read_parquet(path)
+    frame.columns = frame.columns.map(str)
+    if not frame.columns.is_unique:
+        double = frame.columns[frame.columns.duplicated()][0]
         raise ValueError(
-            f"{str(path)!r} must have {expected} between its columns, its first line has {other!r}; "
-            f"save it with {expected}."
+            f"{quoted(path)}: the column name {double!r} must come once, it comes several times."
         )
-
-
-def _ragged(path, line, record, names, header, first):
-    if first and header is not False:
-        return (
-            f"{str(path)!r}, line {line}: must have {len(names)} fields, one for each column name, "
-            f"got {len(record)}; name every column, also one of row names, or take off what belongs to none."
-        )
-    return (
-        f"{str(path)!r}, line {line}: must have {len(names)} fields as the lines above, "
-        f"got {len(record)}; a field with a separator in it stands in quotes."
-    )
-
-
-def _judge_header(path, names, frame, text):
-    """Refuse a first line that is clearly a row of data, and say so if it might be one."""
-    kinds = [dtype.kind for dtype in frame.dtypes]
-    columns = list(zip(names, kinds, strict=True))
-    numbers = [name for name, kind in columns if kind in "iuf" and PLAIN.fullmatch(name)]
-    words = [name for name, kind in columns if kind not in "iufb" and bool((frame[name] == name).any())]
-    alike = {*numbers, *words}
-    if not alike or any(name in names and name not in alike for name in text):
-        return  # columns that are asked for by name have names
-    rising = all(a < b for a, b in zip(map(float, numbers), map(float, numbers[1:]), strict=False))
-    whole = len(alike) == len(names)
-    said = f"its first line reads like data ({_checks.listed(names, 4)})"
-    if (words and numbers) or (whole and (words or not rising)):
+    if frame.shape[0] == 0 or frame.shape[1] == 0:
         raise ValueError(
-            f"{str(path)!r} must start with a line of column names, {said}; add names, or pass "
-            "`header=False`: the columns are then called 1, 2, 3 and so on."
+            f"{quoted(path)} must hold rows and columns, got {frame.shape[0]} x {frame.shape[1]}."
         )
-    if whole or not rising:
-        _warn(f"{str(path)!r}: {said}, but is taken as column names; pass `header=False` if it is data.")
-
-
-def _warn(message):
-    warnings.warn(message, stacklevel=4)
+    return frame.reset_index(drop=True)

@@ -12,7 +12,7 @@ from localmkl.experiments.protocol import Experiment, Method, Source
 COSTS = tuple(float(c) for c in np.logspace(-1.0, 2.0, 7))
 NORMS = {"1": 1.0, "4/3": 4 / 3, "2": 2.0}
 CURVES = ("UNIF", "LMKL", "MKL, p = 1", "HLMKL, p = 1", "CLMKL, p = 1")
-"""What the paper's figures show, and UNIF."""
+"""The methods that the paper's figures show, and UNIF."""
 
 
 def falling(low, high):
@@ -45,7 +45,7 @@ def tuned_methods(grid, evenness):
 
 
 def timed_methods():
-    """Return what the figure on execution time compares: one fit at C = 1 and evenness 0.5."""
+    """Return the methods of the figure on execution time: one fit at C = 1 and evenness 0.5."""
     methods = [Method("UNIF", "UNIF"), Method("LMKL", "LMKL")]
     for family in ("MKL", "HLMKL", "CLMKL"):
         for name, p in (("1", 1.0), ("2", 2.0)):
@@ -56,7 +56,7 @@ def timed_methods():
     return tuple(methods)
 
 
-HELD_OUT = (
+HELD_OUT_PROTOCOL = (
     "Random splits: n training rows, half of the rest for validation and half for testing, the same for "
     "all methods. Parameters are chosen by the validation rows; the chosen model is not fitted again with "
     "them. Of equal validation scores the smaller C and the larger evenness win. Clusters are learned on "
@@ -99,7 +99,7 @@ SPLICE = Experiment(
     metric="AUC",
     reference="CLMKL, p = 4/3",
     figure=CURVES,
-    protocol=HELD_OUT
+    protocol=HELD_OUT_PROTOCOL
     + " Half of the instances are positive where the source has enough: the paper does not say how many "
     "were, and its standard deviations agree with balanced classes.",
     quick={
@@ -136,7 +136,7 @@ TSS = Experiment(
     metric="AUC",
     reference="CLMKL, p = 4/3",
     figure=CURVES,
-    protocol=HELD_OUT + " Clusters and gates come from the TSS kernel.",
+    protocol=HELD_OUT_PROTOCOL + " Clusters and gates come from the TSS kernel.",
     quick={"sources": QUICK_PROMOTERS, "points": (40, 80), "repetitions": 2},
 )
 
@@ -269,8 +269,8 @@ LOCALIZED = Experiment(
     reference="CLMKL, p = 4/3",
     figure=CURVES,
     protocol="New rows for every repetition, the same for all methods; parameters are chosen by the "
-    "validation rows. The gate is the view that shows the group; evenness up to 1, where all clusters are "
-    "the same.",
+    "validation rows. The gate kernel is that of the view that shows the group; evenness up to 1, where all "
+    "clusters are the same.",
     quick={
         "sources": (
             Source(
@@ -315,7 +315,7 @@ TRANSDUCTION = Experiment(
     quick=SPLICE.quick,
 )
 
-GATES = Experiment(
+GATE_KERNELS = Experiment(
     name="gates",
     title="Clusters in the mean of all kernels against clusters in one of them",
     published=published.NOT_IN_PAPER,
@@ -335,11 +335,11 @@ GATES = Experiment(
     metric="AUC",
     reference="CLMKL, gate mean",
     figure=tuple(f"CLMKL, gate {name}" for name in ("mean", "degree 1", "degree 5", "degree 20")),
-    protocol=SPLICE.protocol + " p = 4/3; the gate is the mean of all kernels, or one of them.",
+    protocol=SPLICE.protocol + " p = 4/3; the gate kernel is the mean of all kernels, or one of them.",
     quick=SPLICE.quick,
 )
 
 EXPERIMENTS = {
     experiment.name: experiment
-    for experiment in (SPLICE, TSS, PROTEIN, IMAGES, TIME, LOCALIZED, TRANSDUCTION, GATES)
+    for experiment in (SPLICE, TSS, PROTEIN, IMAGES, TIME, LOCALIZED, TRANSDUCTION, GATE_KERNELS)
 }

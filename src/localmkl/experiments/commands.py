@@ -125,7 +125,7 @@ def choose_source(experiment, data=None, images=None):
 
 
 def list_experiments():
-    """Return what can be reproduced: place in the paper, data, fidelity, duration, files that lack.
+    """Return the experiments: place in the paper, data, fidelity, duration, files that lack.
 
     Examples
     --------
@@ -157,5 +157,5 @@ def _existing(path):
 
 
 def _kept_as(path):
-    """Return where rows may be: in their file, or in a compressed one."""
+    """Return the files that may hold rows: their own, or a compressed one."""
     return path, path.with_suffix(".jsonl.gz")

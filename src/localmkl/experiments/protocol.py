@@ -1,4 +1,4 @@
-"""What an experiment is (data), and how one of its cells is run.
+"""Experiments as data, and the run of one of their cells.
 
 A cell is one repetition at one point of the axis (a training size, mostly): the same split for every method,
 so that differences are paired. Of a method's grid the best is chosen by a validation set, or by folds of the
@@ -42,7 +42,10 @@ FAMILIES: dict[str, Any] = {
 }
 FIDELITIES = ("original", "same source", "stand-in", "generated")
 N_CLUSTERS = 3
+"""As in the paper."""
+
 TOL = 1e-3
+"""The default of the estimators: scores do not change below it."""
 
 
 @dataclass(frozen=True)

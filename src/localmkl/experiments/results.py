@@ -92,7 +92,7 @@ def check_settings(path, found, expected):
 
 
 def provenance():
-    """Return who computes: version, commit of a checkout (else None), machine, date.
+    """Return the provenance of results: version, commit of a checkout (else None), machine, date.
 
     Examples
     --------

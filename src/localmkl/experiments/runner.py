@@ -85,12 +85,12 @@ def _run_cells(experiment, source, data, cells, file, n_jobs, console):
 
 
 def result_path(folder, experiment, source):
-    """Return where the rows of an experiment on a data set are kept."""
+    """Return the file of the rows of an experiment on a data set."""
     return Path(folder) / experiment.name / f"{source.name}.jsonl"
 
 
 def settings_of(experiment, source, data):
-    """Return what all rows of one file share."""
+    """Return the facts that all rows of one file share."""
     return {
         "experiment": experiment.name,
         "data": source.name,

@@ -16,6 +16,7 @@ from localmkl.experiments.protocol import TOL
 
 BETTER, WORSE = "•", "∘"
 LEVEL = 0.05
+"""As in the paper."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,7 @@ def finished(rows):
 
 
 def row_key(row):
-    """Return what no two finished rows of a file have in common."""
+    """Return the key of a finished row, unique in its file."""
     return row["method"], row["point"], row["repetition"]
 
 
@@ -72,7 +73,7 @@ def _cell(experiment, own, reference):
 
 
 def _mark(ours, theirs):
-    """Return what a paired t-test says about the reference (`theirs`)."""
+    """Return the verdict of a paired t-test on the reference (`theirs`)."""
     if len(ours) < 2 or np.ptp(ours - theirs) == 0.0:
         return ""
     if ttest_rel(theirs, ours).pvalue >= LEVEL:

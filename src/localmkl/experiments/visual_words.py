@@ -25,6 +25,7 @@ COLOURS = ("rgb", "opponent")
 PAPER_SCALES = (16, 24, 32)
 """Sides of the windows in pixels; the paper says only that there are three scales."""
 QUANTILES = np.arange(1, 10) / 10
+"""Quantiles of the colours in a window, the nine deciles: the paper does not say which."""
 SUFFIXES = frozenset({".bmp", ".jpeg", ".jpg", ".pgm", ".png", ".ppm", ".tif", ".tiff", ".webp"})
 BASE_BLUR = 1.6
 """Blur, in pixels, of the first image of OpenCV's scale space, which has three images per octave."""

@@ -17,6 +17,7 @@ ALPHABETS = {
 
 AMBIGUOUS = -1
 UNKNOWN = -2
+"""Codes that match no letter: negative, so that one comparison finds them."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""What each letter of a sequence adds to a weighted-degree expansion.
+"""The share of each letter of a sequence in a weighted-degree expansion.
 
     sum_m sum_i a_mi k_m(x, y_i)  =  sum_p share_p(x)        k_m: WeightedDegree
 

@@ -67,6 +67,7 @@ HYDROPHILICITY = dict(
 """Hydrophilicity (Hopp and Woods, PNAS 78, 1981)."""
 
 QUARTERS = (0.0, 0.25, 0.5, 0.75, 1.0)
+"""Shares of a group's residues whose places are features: those of Dubchak and others (PNAS 92, 1995)."""
 
 
 class FeatureKernel(SequenceKernel):

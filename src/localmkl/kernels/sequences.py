@@ -21,16 +21,18 @@ from localmkl.kernels.alphabets import encode
 from localmkl.kernels.vectors import Kernel
 
 DENSE_GAIN = 32
-"""How many times faster a multiplication in a dense product is than one in a sparse product."""
+"""Times that a multiplication in a dense product is faster than one in a sparse product, at least: 80 were
+measured on two cores, and not every BLAS is as fast."""
 
 DENSE_ENTRIES = 2**22
-"""Most entries of a table of counts that are dense at a time."""
+"""Most entries of a table of counts that are dense at a time: 32 MB, two of which are held."""
 
 DENSE_ROWS = 64
-"""Fewer rows than these at a time are not worth a dense product."""
+"""Fewer rows than these at a time are not worth a dense product: making them dense takes as long."""
 
 DIRECT_FEATURES = 2**22
-"""Below this many possible k-mers a k-mer is its own column number; above, columns are looked up."""
+"""Up to this many possible k-mers a k-mer is its own column number; above, columns are looked up. The ends
+of as many columns take 32 MB."""
 
 
 class SequenceKernel(Kernel):
@@ -144,7 +146,7 @@ class WeightedDegree(SequenceKernel):
         return self
 
     def sweep_key(self):
-        """Return what kernels computed in one sweep have in common."""
+        """Return the key shared by kernels computed in one sweep."""
         learned = getattr(self, "length_", None)
         return int(self.shift), str(self.alphabet), repr(self.column), learned
 
@@ -186,7 +188,7 @@ class CountKernel(SequenceKernel):
 
     @abstractmethod
     def _n_features(self, n_letters):
-        """Return how many features there are."""
+        """Return the number of features."""
 
     @abstractmethod
     def _events(self, encoded):
@@ -422,11 +424,11 @@ def neighbours(present, k, m, n_letters):
     for changes in range(1, m + 1):
         for places in combinations(range(k), changes):
             for turns in product(range(1, n_letters), repeat=changes):
-                moved = present.copy()
+                changed = present.copy()
                 for place, turn in zip(places, turns, strict=True):
                     digit = digits[:, place]
-                    moved += ((digit + turn) % n_letters - digit) * powers[place]
-                found.append(moved)
+                    changed += ((digit + turn) % n_letters - digit) * powers[place]
+                found.append(changed)
     return np.stack(found, axis=1)
 
 

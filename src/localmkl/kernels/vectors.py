@@ -31,10 +31,12 @@ from sklearn.utils.validation import check_is_fitted
 from localmkl._checks import check_integer, check_number
 
 MEDIAN_ROWS = 1000
-"""Most rows whose pairwise distances are looked at for a data-driven width."""
+"""Most rows whose pairwise distances are looked at for a data-driven width: half a million distances fix a
+median, and take milliseconds."""
 
 EQUAL = 1e-12
-"""Squared distances below this share of the largest one are rounding: the rows are equal."""
+"""Squared distances below this share of the largest one are rounding: x'x + y'y - 2 x'y of equal rows has
+errors of 1e-16 for each column, and there may be thousands of columns."""
 
 
 class Kernel(BaseEstimator, ABC):
@@ -66,7 +68,7 @@ class Kernel(BaseEstimator, ABC):
         out[...] = gram
 
     def sweep_key(self):
-        """Return what kernels that can be computed together have in common; None: none can."""
+        """Return the key shared by kernels that can be computed together; None: none can."""
         return None
 
     @classmethod

@@ -11,7 +11,8 @@ import altair as alt
 
 INK, SOFT, LINE, PAPER, ACCENT = (f"var(--{name})" for name in ("ink", "soft", "line", "paper", "accent"))
 GROUPS = 8
-"""Colours and shapes there are for clusters and classes; after that they come again."""
+"""Colours and shapes of clusters and classes, as many as the page's style sheet has: more would look
+alike, and come again."""
 
 SHAPES = (
     "circle",
@@ -24,7 +25,7 @@ SHAPES = (
     "triangle-right",
 )
 STEPS = 7
-"""Steps of the scales of the map."""
+"""Steps of the scales of the map, as in the page's style sheet: an odd number, so that zero has one."""
 
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
 CONFIG = {

@@ -8,12 +8,16 @@ from localmkl.plots import letter_colors, stack_letters
 from localmkl.report.charts import group_color
 
 CELL, TALL, LEFT, TOP, BOTTOM = 12.7, 96.0, 52.0, 22.0, 26.0
+"""Pixels of a letter's width, of a logo's height and around it: 60 letters fill the width of the page."""
+
 FONT_SIZE = 14.0
+"""Pixels: letters as wide as a cell before they are stretched."""
+
 CAPITAL = 0.72
 """Height of capitals in font sizes: the same, within two percent, in all common sans-serif fonts."""
 
 SMALLEST = 0.6
-"""Letters lower than this many pixels are left out."""
+"""Letters lower than this many pixels are left out: nobody can read them, and there are thousands."""
 
 
 def draw_logos(logos, letters, *, start=1):

@@ -1,4 +1,4 @@
-"""Metrics of many samples of the rows at once, and how they are told.
+"""Metrics of many samples of the rows at once, and their values in words.
 
 A metric is a function of targets, decisions and predictions, (n,), and of rows, (B, n); it returns B values.
 Classes are numbers here, 0, 1, 2 ...
@@ -13,12 +13,12 @@ from scipy.stats import rankdata
 from localmkl.report.prose import brief, percent
 
 LAST_DIGIT = 1e-3
-"""One unit of the last digit that is told of a share, an AUC, or (relative) an error."""
+"""One unit of the last digit that is shown of a share, an AUC, or (relative) an error."""
 
 
 @dataclass(frozen=True)
 class Metric:
-    """A metric, which direction is better, and how it is told.
+    """A metric, its better direction, and its values in words.
 
     Attributes
     ----------
@@ -27,7 +27,7 @@ class Metric:
     higher : bool
         Whether more is better.
     share : bool
-        Whether it is told in percent.
+        Whether it is shown in percent.
     needs : str
         What samples must have for it to be defined.
     """
@@ -45,38 +45,38 @@ class Metric:
 
     @property
     def unit(self):
-        """What values are multiplied by in figures."""
+        """Factor of the values in figures."""
         return 100.0 if self.share else 1.0
 
     @property
     def title(self):
-        """What an axis is called."""
+        """Title of an axis."""
         return f"{self.name} in percent" if self.share else self.name
 
-    def told(self, value):
+    def written(self, value):
         """Return a value as text."""
         if self.share:
             return percent(value, 1)
         return f"{value:.3f}" if self.name in ("AUC", "R2") else brief(value)
 
     def same(self, one, other):
-        """Whether two values differ by less than one unit of the last digit that is told."""
+        """Whether two values differ by less than one unit of the last digit that is shown."""
         fixed = self.share or self.name in ("AUC", "R2")
         return abs(one - other) < LAST_DIGIT * (1.0 if fixed else max(abs(one), abs(other))) or one == other
 
     def interval(self, score):
         """Return a value with its interval, where there is one, as text."""
         if not score.known:
-            return self.told(score.value)
+            return self.written(score.value)
         if self.share:
-            return f"{self.told(score.value)} [{100 * score.low:.1f} to {100 * score.high:.1f}]"
-        return f"{self.told(score.value)} [{self.told(score.low)} to {self.told(score.high)}]"
+            return f"{self.written(score.value)} [{100 * score.low:.1f} to {100 * score.high:.1f}]"
+        return f"{self.written(score.value)} [{self.written(score.low)} to {self.written(score.high)}]"
 
     def amount(self, value, *, unit=True):
         """Return a difference as text."""
         if self.share:
             return f"{round(100 * value, 1) + 0.0:.1f}{' points' if unit else ''}"  # no "-0.0"
-        return self.told(value)
+        return self.written(value)
 
 
 def choose_metrics(n_classes, scoring=None):

@@ -76,6 +76,8 @@ def write_report(
     report.html <!doctype html>
     """
     _check_extra()
+    from localmkl.report.sections import all_sections, lead_sentences
+
     check_integer("cv", cv, low=0)
     check_integer("max_samples", max_samples, low=2)
     check_integer("random_state", random_state, low=0)
@@ -84,11 +86,11 @@ def write_report(
     subject = Subject(model, X, y, train, names, kernel_names, max_samples, random_state)
     subject.check_decisions()
     quality = assess(subject, cv=cv, baselines=baselines, seconds=seconds)
-    lead, sections, modes = _tell(subject, quality, seconds)
+    sections, modes = all_sections(subject, quality, seconds)
     page = render(
         sections,
         title=title or f"{subject.method}: what matters where",
-        lead=lead,
+        lead=lead_sentences(subject, quality),
         facts=facts(subject, quality),
         modes=modes,
         kernels=subject.kernels,
@@ -98,35 +100,6 @@ def write_report(
     return path
 
 
-def _tell(subject, quality, seconds):
-    """Return the sentences at the top, the sections, and the ways to colour the map."""
-    from altair.utils.schemapi import debug_mode
-
-    from localmkl.report import evidence, sections
-
-    lead = [sections.weights_text(subject.shares.mean(axis=0), subject.kernels, subject.clusters)]
-    if quality is not None and quality.kind != TRAINING:
-        lead.insert(0, evidence.lead_text(quality))
-    if subject.unfinished:
-        lead.insert(0, subject.unfinished)
-    with debug_mode(False):  # or Altair checks every part of every chart, which the tests do once
-        the_map, modes = sections.sample_map(subject)
-        parts = [
-            evidence.done(subject, seconds),
-            evidence.quality(subject, quality),
-            the_map,
-            sections.weights(subject),
-            sections.memberships(subject),
-            sections.positions(subject),
-            sections.samples(subject),
-            evidence.tuning(subject),
-            evidence.convergence(subject),
-            evidence.bound(subject),
-            evidence.made(subject),
-        ]
-    return lead, [part for part in parts if part is not None], modes
-
-
 def facts(subject, quality):
     """Return the few numbers that stand at the top, as (name, value)."""
     shown = [("method", subject.method), ("training samples", f"{subject.n_train:,}")]
@@ -134,7 +107,7 @@ def facts(subject, quality):
     if subject.n_clusters > 1:
         shown.append(("clusters", f"{subject.n_clusters:,}"))
     if quality is not None and quality.kind != TRAINING:
-        shown.append((f"{quality.main.name}, {quality.kind}", quality.main.told(quality.score)))
+        shown.append((f"{quality.main.name}, {quality.kind}", quality.main.written(quality.score)))
     missed = ", not converged" if subject.unfinished else ""
     return [*shown, ("duality gap", f"{subject.model.duality_gap_:.0e}{missed}")]
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 LONG = 1e9
-"""Numbers from here on are written with an exponent."""
+"""Numbers from here on are written with an exponent: so many digits are counted, not read."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""How good a model is, beside its baselines, on samples it was not trained on.
+"""Quality of a model, beside its baselines, on samples it was not trained on.
 
     held-out          rows of X that are not among the training rows
     cross-validated   X is the training data: the model is fitted again without each fold in turn
@@ -29,11 +29,13 @@ from localmkl.report.subject import decide, predicted
 HELD_OUT, CROSS_VALIDATED, TRAINING = "held-out", "cross-validated", "training"
 BASELINES = {"MKL": (MKLClassifier, MKLRegressor), "UNIF": (UniformMKLClassifier, UniformMKLRegressor)}
 RESAMPLES = 400
+"""Bootstrap samples: ten of them lie beyond each end of a 95 % interval, which steadies the ends."""
+
 FEWEST = 6
 """Samples that must speak for a difference: five on one side happen by chance in more than 5 % of cases."""
 
-BLOCK_ENTRIES = 2**20
-"""Rows of bootstrap samples that are looked at together."""
+RESAMPLED_ENTRIES = 2**20
+"""Entries of bootstrap samples that are looked at together: 8 MB of row numbers."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +61,7 @@ class Score:
 
 @dataclass(frozen=True)
 class MethodResult:
-    """What one method predicted, and how good that is.
+    """The predictions of one method, and their scores.
 
     Attributes
     ----------
@@ -161,7 +163,7 @@ class Quality:
         return next(iter(self.methods.values()))
 
     @property
-    def rivals(self):
+    def baselines(self):
         """The results of the baselines, by name."""
         return dict(list(self.methods.items())[1:])
 
@@ -223,22 +225,22 @@ def _noting_unfinished():
 
 
 def _on_held_out(subject, names):
-    """Return what the model and its baselines say of the rows that it was not trained on."""
+    """Return the decisions of the model and its baselines on the rows that it was not trained on."""
     chosen = np.flatnonzero(subject.known & ~subject.seen)
     X, y = take_rows(subject.X, chosen), subject.truth(chosen)
     found: dict[str, tuple] = {subject.method: (decide(subject.whole, X), None, None)}
     for name in names if subject.training is not None else ():
         start = time.perf_counter()
-        rival = _baseline(subject, name).fit(*subject.training)
+        baseline = _baseline(subject, name).fit(*subject.training)
         took = time.perf_counter() - start
-        inner = rival[-1] if isinstance(rival, Pipeline) else rival
-        found[name] = decide(rival, X), inner.duality_gap_, took
+        inner = baseline[-1] if isinstance(baseline, Pipeline) else baseline
+        found[name] = decide(baseline, X), inner.duality_gap_, took
     n_seen = int((subject.known & subject.seen).sum())
     return HELD_OUT, X, y, found, {"n_seen": n_seen, "n_strange": int((~subject.known).sum())}
 
 
 def _by_folds(subject, names, cv):
-    """Return what models fitted without each fold in turn say of it; else what the model says itself."""
+    """Return the decisions on each fold of models fitted without it; else those of the model itself."""
     n_folds, why = _folds(subject, cv)
     if n_folds:
         X, y = subject.training
@@ -252,8 +254,8 @@ def _by_folds(subject, names, cv):
         else:
             found = {subject.method: (own, None, None)}
             for name in names:
-                rival = _baseline(subject, name)
-                found[name] = cross_val_predict(rival, X, y, cv=folds, method=way), None, None
+                baseline = _baseline(subject, name)
+                found[name] = cross_val_predict(baseline, X, y, cv=folds, method=way), None, None
             facts = {"n_folds": n_folds, "why": why, "tuned": subject.search is not None}
             return CROSS_VALIDATED, X, y, found, facts
     chosen = np.flatnonzero(subject.known)
@@ -263,7 +265,7 @@ def _by_folds(subject, names, cv):
 
 
 def _folds(subject, cv):
-    """Return how many folds there can be, and why there are none or fewer than asked for."""
+    """Return the number of folds there can be, and why there are none or fewer than asked for."""
     if not cv:
         return 0, "it was not asked for"
     if subject.training is None:
@@ -288,20 +290,20 @@ def _baseline(subject, name):
     kind = BASELINES[name][0 if subject.classifier else 1]
     known = kind().get_params(deep=False)
     params = subject.model.get_params(deep=False)
-    rival = kind(**{key: value for key, value in params.items() if key in known})
-    rival.set_params(C=strength(subject) * rival.C)
+    baseline = kind(**{key: value for key, value in params.items() if key in known})
+    baseline.set_params(C=strength(subject) * baseline.C)
     prefix = ""
     if isinstance(subject.whole, Pipeline):
         *steps, (last, _) = clone(subject.whole).steps
-        rival, prefix = Pipeline([*steps, (last, rival)]), f"{last}__"
+        baseline, prefix = Pipeline([*steps, (last, baseline)]), f"{last}__"
     if not is_tuned(subject):
-        return rival
+        return baseline
     grid = subject.search.param_grid
     grids = [grid] if isinstance(grid, dict) else grid
     allowed = [
         {key: values for key, values in one.items() if key.removeprefix(prefix) in known} for one in grids
     ]
-    search = clone(subject.search).set_params(estimator=rival, param_grid=allowed, refit=True)
+    search = clone(subject.search).set_params(estimator=baseline, param_grid=allowed, refit=True)
     if "checkpoint" in search.get_params(deep=False):
         search.set_params(checkpoint=None)
     try:
@@ -313,7 +315,7 @@ def _baseline(subject, name):
         raise ValueError(
             f"The baseline {name} cannot be searched over the grid of the model; leave the baselines out."
         ) from error
-    return clone(rival).set_params(**search.best_params_)
+    return clone(baseline).set_params(**search.best_params_)
 
 
 def _judge(subject, kind, X, y, found, **facts):
@@ -348,22 +350,22 @@ def _judge(subject, kind, X, y, found, **facts):
     spread = {key: np.concatenate(values) for key, values in drawn.items()}
     methods: dict[str, MethodResult] = {}
     for name, (decisions, gap, seconds) in found.items():
-        told = {
+        scored = {
             metric.name: Score.of(scores(name, metric, everyone[None])[0], spread[name, metric], len(y))
             for metric in metrics
         }
         behind, apart, verdict = None, 0, 0
         if methods:
             own = methods[first].scores[main.name].value
-            ahead = main.sign * (own - told[main.name].value)
+            ahead = main.sign * (own - scored[main.name].value)
             behind = Score.of(ahead, main.sign * (spread[first, main] - spread[name, main]), len(y))
             apart = _apart(main, truth, (found[first][0], decisions), (guesses[first], guesses[name]))
-            if apart >= FEWEST and not main.same(own, told[main.name].value):
+            if apart >= FEWEST and not main.same(own, scored[main.name].value):
                 verdict = int(behind.low > 0.0) - int(behind.high < 0.0)
         inside = [within(name, rows) for rows in parts]
         uneven = differs_between(lead(name), parts, subject.seed)
         methods[name] = MethodResult(
-            decisions, predictions[name], told, inside, behind, apart, verdict, uneven, gap, seconds
+            decisions, predictions[name], scored, inside, behind, apart, verdict, uneven, gap, seconds
         )
     floors = [_floor(main, truth, rows, subject.classifier) for rows in [everyone, *parts]]
     facts["undefined"] = [metric for metric in wanted if metric not in metrics]
@@ -371,7 +373,7 @@ def _judge(subject, kind, X, y, found, **facts):
 
 
 def _apart(metric, truth, decisions, guesses):
-    """Return how many rows speak for a difference of two methods."""
+    """Return the number of rows that speak for a difference of two methods."""
     if metric.share:  # one of the two is right
         return int(((guesses[0] == truth) != (guesses[1] == truth)).sum())
     return int((decisions[0] != decisions[1]).sum())
@@ -394,7 +396,7 @@ def differs_between(score, parts, seed):
         return False
     everyone, ends = np.concatenate(parts), np.cumsum([len(rows) for rows in parts])[:-1]
     rng, dealt = np.random.default_rng(seed), []
-    step = max(1, BLOCK_ENTRIES // len(everyone))
+    step = max(1, RESAMPLED_ENTRIES // len(everyone))
     for start in range(0, RESAMPLES, step):
         block = rng.permuted(np.tile(everyone, (min(step, RESAMPLES - start), 1)), axis=1)
         dealt.append(np.ptp([score(rows) for rows in np.split(block, ends, axis=1)], axis=0))
@@ -406,7 +408,7 @@ def differs_between(score, parts, seed):
 def _resamples(n_rows, seed):
     """Yield the bootstrap samples, as many at a time as fit into a little memory."""
     rng = np.random.default_rng(seed)
-    step = max(1, BLOCK_ENTRIES // n_rows)
+    step = max(1, RESAMPLED_ENTRIES // n_rows)
     for start in range(0, RESAMPLES, step):
         yield rng.integers(n_rows, size=(min(step, RESAMPLES - start), n_rows))
 

@@ -1,4 +1,4 @@
-"""What a report is about: the model inside a search or pipeline, and the samples shown."""
+"""The subject of a report: the model inside a search or pipeline, and the samples shown."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -22,13 +22,15 @@ from localmkl.explain import (
 from localmkl.kernels import GramStack
 from localmkl.kernels.stack import take_rows
 
-METHODS = {"UniformMKL": "UNIF", "MKL": "MKL", "HLMKL": "HLMKL", "CLMKL": "CLMKL", "LMKL": "LMKL"}
+SHORT_NAMES = {"UniformMKL": "UNIF", "MKL": "MKL", "HLMKL": "HLMKL", "CLMKL": "CLMKL", "LMKL": "LMKL"}
 
 RARE = 0.6
-"""A class is rare when the other one has more than this share of the samples."""
+"""A class is rare when the other one has more than this share of the samples: of classes about as large,
+chance would pick the one to look at."""
 
 ALIKE = 1e-9
-"""Memberships that differ by no more than this from sample to sample are the same for all."""
+"""Memberships that differ by no more than this from sample to sample are the same for all: a softmax
+rounds at 1e-15, and no evenness below 1 that one would set comes so near."""
 
 
 @dataclass
@@ -126,7 +128,7 @@ class Subject:
     @property
     def method(self):
         """The short name of the method."""
-        return METHODS[type(self.model).__name__.removesuffix("Classifier").removesuffix("Regressor")]
+        return SHORT_NAMES[type(self.model).__name__.removesuffix("Classifier").removesuffix("Regressor")]
 
     @property
     def classifier(self):
@@ -135,7 +137,7 @@ class Subject:
 
     @property
     def binary(self):
-        """Whether two labels are told apart."""
+        """Whether there are two classes."""
         return self.classifier and len(self.model.classes_) == 2
 
     @cached_property
@@ -157,7 +159,7 @@ class Subject:
 
     @property
     def n_clusters(self):
-        """Number of clusters that samples can be told apart by."""
+        """Number of clusters whose memberships differ from sample to sample; else one."""
         return 1 if self.alike else self.model.kernel_weights_.shape[-2]
 
     @property
@@ -175,7 +177,7 @@ class Subject:
 
     @property
     def unfinished(self):
-        """What to say of a model that did not converge; empty if it did."""
+        """A sentence on a model that did not converge; empty if it did."""
         gap, tol = self.model.duality_gap_, self.model.tol
         if self.method == "LMKL" or gap <= tol:
             return ""
@@ -196,7 +198,7 @@ class Subject:
 
     @cached_property
     def seen(self):
-        """Which rows of `X` the model was trained on, (n,) of bool."""
+        """Mask of the rows of `X` that the model was trained on, (n,) of bool."""
         rows, model = self.transform(self.X), self.model
         if isinstance(rows, GramStack):
             origin, columns = model.columns_
@@ -218,7 +220,7 @@ class Subject:
 
     @cached_property
     def known(self):
-        """Which rows have a target that the model can predict, (n,) of bool; labels may be new to it."""
+        """Mask of the rows whose target the model can predict, (n,) of bool; labels may be new to it."""
         if not self.classifier:
             return np.ones(len(self.y), dtype=bool)
         classes = set(self.model.classes_.tolist())
@@ -270,7 +272,7 @@ class Subject:
 
     @cached_property
     def contributions(self):
-        """What each kernel adds to the decision on the samples shown, (n, n_kernels)."""
+        """Contribution of each kernel to the decision on the samples shown, (n, n_kernels)."""
         return kernel_contributions(self.model, self.rows)
 
     @cached_property
@@ -285,7 +287,7 @@ class Subject:
 
     @property
     def intercepts(self):
-        """What the decision on each sample shown starts from; of several, that of the predicted class."""
+        """Intercept of the decision on each sample shown; of several, that of the predicted class."""
         if self.decisions.ndim == 1:
             return np.full(len(self.decisions), self.model.intercept_)
         return self.model.intercept_[self.decisions.argmax(axis=1)]

@@ -1,0 +1,75 @@
+"""The options that commands have in common, with their help; `fit` and `tune` name them in `__init__`."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from localmkl.cli.words import METHODS
+
+_option, _argument = typer.Option, typer.Argument
+Data = Annotated[Path, _argument(help="Table (.csv, .tsv, .parquet), FASTA, or Grams (.npz, .npy, .mat).")]
+TrainingData = Annotated[
+    Path | None,
+    _argument(help="Table (.csv, .tsv, .parquet), FASTA, or Grams (.npz, .npy, .mat).", show_default=False),
+]
+Positive = Annotated[Path | None, _option(help="FASTA file of the class 1, instead of DATA.")]
+Negative = Annotated[Path | None, _option(help="FASTA file of the class -1, with --positive.")]
+Header = Annotated[
+    bool | None,
+    _option(
+        "--header/--no-header",
+        help="Whether the first line of a table names its columns; else they are called 1, 2, 3 ...",
+        show_default=False,
+    ),
+]
+Model = Annotated[Path, _argument(help="A model that 'fit' or 'tune' has written.")]
+Target = Annotated[
+    str | None,
+    _option(
+        help="Column of a table; KEY of KEY=... in FASTA headers (default: label); variable of a Gram file."
+    ),
+]
+Labels = Annotated[
+    Path | None, _option(help="File of labels: lines 'name label' for FASTA, one label a line for Grams.")
+]
+Names = Annotated[str | None, _option(help="Column of a table with the names of its rows.")]
+Kernels = Annotated[
+    str | None,
+    _option(
+        help="Words such as 'wd:1-20' or 'rbf columns=expr_*; spectrum:3 column=promoter', or a .toml file."
+    ),
+]
+Method = Annotated[str, _option(help=f"One of {', '.join(METHODS)}.")]
+Regression = Annotated[bool, _option("--regression", help="Predict numbers instead of classes.")]
+Gate = Annotated[
+    str | None,
+    _option(
+        help="Kernel that the clusters are found in: its number from 1, or in words; default: their mean."
+    ),
+]
+Normalize = Annotated[str | None, _option(help="multiplicative (default), trace, cosine or none.")]
+Balanced = Annotated[bool, _option("--balanced", help="Weigh classes by how rare they are.")]
+Tol = Annotated[float | None, _option(help="Relative duality gap to reach (default: 1e-3).")]
+Variable = Annotated[str | None, _option(help="Gram file: the variable that holds the Grams.")]
+Rows = Annotated[str | None, _option(help="Gram file: rows START:STOP, counted from 0; default: all.")]
+Seed = Annotated[int, _option(help="Seed of everything random.", min=0, max=2**32 - 1)]
+Folds = Annotated[int, _option(help="Folds of the cross-validation.", min=2)]
+Scoring = Annotated[str | None, _option(help="A metric of scikit-learn; default: roc_auc, accuracy or r2.")]
+Jobs = Annotated[int | None, _option(help="Worker processes.", min=1)]
+Force = Annotated[bool, _option("--force", help="Replace a file that is something else.")]
+Json = Annotated[bool, _option("--json", help="Results as one JSON object.")]
+Quiet = Annotated[bool, _option("--quiet", "-q", help="No notes, no progress.")]
+Debug = Annotated[bool, _option("--debug", help="Errors with their traceback.")]
+C = Annotated[str | None, _option("--C", help="Cost of errors (default: 1).")]
+P = Annotated[
+    str | None, _option("--p", help="Norm of the kernel weights, 1 or more, such as 4/3 (the default).")
+]
+Clusters = Annotated[str | None, _option(help="Number of clusters (default: 3).")]
+Evenness = Annotated[
+    str | None, _option(help="How soft the clusters are, from 1/clusters to 1 (default: 0.5).")
+]
+Epsilon = Annotated[str | None, _option(help="Regression: errors up to this are free (default: 0.1).")]
+
+SEARCHED = {"C": "c", "p": "p", "n_clusters": "clusters", "evenness": "evenness", "epsilon": "epsilon"}
+"""Parameters whose options may be lists: the names of these."""

@@ -1,0 +1,186 @@
+"""Delimited text (CSV, TSV): fields by line, a first line that names columns or does not.
+
+The text is gone through twice: by Python's csv for what must be known exactly (how many fields a line has,
+where a row stands, labels as they are written), by pandas for the numbers.
+"""
+
+import csv
+import io
+import sys
+from collections import Counter
+from dataclasses import dataclass, field
+
+from localmkl import _checks
+from localmkl._warnings import warn
+from localmkl.datasets.labels import PLAIN
+from localmkl.datasets.opening import check_text, file_kind, read_bytes
+
+SEPARATORS = {".csv": ",", ".tsv": "\t", ".txt": "\t"}
+
+
+@dataclass(frozen=True)
+class Written:
+    """A table as it is written.
+
+    Attributes
+    ----------
+    names : list of str
+        One for each column, all different.
+    lines : list of int
+        Where the rows stand.
+    fields : dict
+        Column: its fields, as they are written, for those that were asked for.
+    """
+
+    names: list[str]
+    lines: list[int] = field(default_factory=list)
+    fields: dict[str, list[str]] = field(default_factory=dict)
+
+
+def read_delimited(pd, path, *, header, text):
+    """Return a data frame of a text with separators; the columns `text` as they are written."""
+    content = read_bytes(path)
+    check_text(path, content)
+    separator = SEPARATORS[file_kind(path)]
+    written = scan(path, content, separator, header=header, text=text)
+    options = {"sep": separator, "index_col": False, "low_memory": False, "names": written.names}
+    try:
+        frame = pd.read_csv(io.BytesIO(content), header=None if header is False else 0, **options)
+    except (pd.errors.ParserError, ValueError, OverflowError) as error:
+        said = " ".join(str(error).split()).rstrip(".")
+        raise ValueError(f"{str(path)!r} cannot be read as a table ({said}).") from error
+    if len(frame) != len(written.lines):
+        raise ValueError(
+            f"{str(path)!r} cannot be read as a table: it has {len(frame)} or {len(written.lines)} rows, "
+            "depending on how quotes and blank lines are read; write it again without them."
+        )
+    frame = frame.copy()  # in one block for each type: pandas is slow with thousands of blocks
+    if header is None:
+        _judge_header(path, written.names, frame, text)
+    for name, fields in written.fields.items():
+        frame[name] = pd.Series(fields, dtype=object)
+    return frame
+
+
+def scan(path, content, separator, *, header=None, text=()):
+    """Return names, lines and some fields of a table; every line must have one field for each name."""
+    records = _records(path, content, separator)
+    line, first = next(records, (0, None))
+    if first is None:
+        raise ValueError(f"{str(path)!r} must start with a line of column names, got an empty file.")
+    numbers = [str(number) for number in range(1, len(first) + 1)]
+    names = numbers if header is False else _names(path, first)
+    _check_separator(path, first, separator)
+    written = Written(names, fields={name: [] for name in text if name in names})
+    places = [(fields, names.index(name)) for name, fields in written.fields.items()]
+    if header is False:
+        records = _after((line, first), records)
+    for number, record in records:
+        if len(record) != len(names):
+            raise ValueError(_ragged(path, number, record, names, header, not written.lines))
+        written.lines.append(number)
+        for fields, place in places:
+            fields.append(record[place])
+    if not written.lines:
+        raise ValueError(f"{str(path)!r} must hold at least one row below its column names, got none.")
+    return written
+
+
+def field_at(path, row, name, *, header=None):
+    """Return the place of a row in a table file and its field in a column, as text."""
+    if file_kind(path) not in SEPARATORS:
+        return f"row {row}", None
+    text = () if name is None else (name,)
+    content, separator = read_bytes(path), SEPARATORS[file_kind(path)]
+    written = scan(path, content, separator, header=header, text=text)
+    return f"line {written.lines[row]}", written.fields[name][row] if name in written.fields else None
+
+
+def _records(path, content, separator):
+    """Yield the line and the fields of every record that is not blank, as pandas has them."""
+    csv.field_size_limit(sys.maxsize)  # sequences are long
+    lines = io.TextIOWrapper(io.BytesIO(content), encoding="utf-8-sig", newline="")
+    reader = csv.reader(lines, delimiter=separator, strict=False)
+    start = 0
+    try:
+        for record in reader:
+            line, start = start + 1, reader.line_num
+            if len(record) > 1 or (record and record[0].strip()):
+                yield line, record
+    except csv.Error as error:
+        raise ValueError(
+            f"{str(path)!r}, line {reader.line_num}: cannot be read as a table ({error})."
+        ) from error
+
+
+def _after(first, others):
+    yield first
+    yield from others
+
+
+def _names(path, first):
+    """Return the column names without blanks around them; empty and double ones get a number."""
+    names = [name.strip() or f"Unnamed: {place}" for place, name in enumerate(first)]
+    counts = Counter(names)
+    double = [name for name, count in counts.items() if count > 1]
+    if not double:
+        return names
+    warn(
+        f"{str(path)!r}: the column name {double[0]!r} comes {counts[double[0]]} times"
+        + (f" ({len(double) - 1} others are double, too)" if len(double) > 1 else "")
+        + f"; after the first they are called {double[0] + '.1'!r} and so on."
+    )
+    taken, seen = set(names), Counter[str]()
+    for place, name in enumerate(names):
+        if seen[name]:
+            names[place] = next(
+                other for k in range(seen[name], len(names) + 1) if (other := f"{name}.{k}") not in taken
+            )
+            taken.add(names[place])
+        seen[name] += 1
+    return names
+
+
+def _check_separator(path, first, separator):
+    if len(first) > 1:
+        return
+    other = next((sign for sign in (";", ",", "\t") if sign in first[0] and sign != separator), None)
+    if other is not None:
+        expected = "commas" if separator == "," else "tabs"
+        raise ValueError(
+            f"{str(path)!r} must have {expected} between its columns, its first line has {other!r}; "
+            f"save it with {expected}."
+        )
+
+
+def _ragged(path, line, record, names, header, first):
+    if first and header is not False:
+        return (
+            f"{str(path)!r}, line {line}: must have {len(names)} fields, one for each column name, "
+            f"got {len(record)}; name every column, also one of row names, or take off what belongs to none."
+        )
+    return (
+        f"{str(path)!r}, line {line}: must have {len(names)} fields as the lines above, "
+        f"got {len(record)}; a field with a separator in it stands in quotes."
+    )
+
+
+def _judge_header(path, names, frame, text):
+    """Refuse a first line that is clearly a row of data, and say so if it might be one."""
+    kinds = [dtype.kind for dtype in frame.dtypes]
+    columns = list(zip(names, kinds, strict=True))
+    numbers = [name for name, kind in columns if kind in "iuf" and PLAIN.fullmatch(name)]
+    words = [name for name, kind in columns if kind not in "iufb" and bool((frame[name] == name).any())]
+    alike = {*numbers, *words}
+    if not alike or any(name in names and name not in alike for name in text):
+        return  # columns that are asked for by name have names
+    rising = all(a < b for a, b in zip(map(float, numbers), map(float, numbers[1:]), strict=False))
+    whole = len(alike) == len(names)
+    said = f"its first line reads like data ({_checks.listed(names, 4)})"
+    if (words and numbers) or (whole and (words or not rising)):
+        raise ValueError(
+            f"{str(path)!r} must start with a line of column names, {said}; add names, or pass "
+            "`header=False`: the columns are then called 1, 2, 3 and so on."
+        )
+    if whole or not rising:
+        warn(f"{str(path)!r}: {said}, but is taken as column names; pass `header=False` if it is data.")

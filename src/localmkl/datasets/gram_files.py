@@ -1,0 +1,215 @@
+"""Gram matrices from NumPy and MATLAB files (.npy, .npz, .mat), labels among the variables."""
+
+import zipfile
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from localmkl import _checks
+from localmkl._resources import available_memory
+from localmkl.datasets.labels import typed_labels
+from localmkl.datasets.opening import check_regular, file_kind, import_extra, parsing, quoted
+
+if TYPE_CHECKING:
+    from localmkl.kernels import GramStack
+
+
+class GramData(NamedTuple):
+    """Gram matrices of a file.
+
+    Attributes
+    ----------
+    grams : GramStack
+    y : ndarray of shape (n_samples,), or None without labels
+    """
+
+    grams: "GramStack"
+    y: np.ndarray | None
+
+
+def read_grams(path, *, variable=None, labels=None):
+    """Read Gram matrices from a NumPy or MATLAB file.
+
+    Parameters
+    ----------
+    path : str or path-like
+        ``.npy`` (one stack, opened as a memory map), ``.npz``, or ``.mat``; MATLAB's v7.3 files need h5py.
+    variable : str, optional
+        Name of the stack in an ``.npz`` or ``.mat`` file: (n_kernels, n, n), (n, n, n_kernels) as MATLAB
+        users have it, one matrix, or a cell array of matrices. By default the only variable that can be
+        one.
+    labels : str, optional
+        Name of the labels in the same file.
+
+    Returns
+    -------
+    GramData
+        Named tuple (grams, y); y is None without `labels`.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "kernels.npz"
+    ...     np.savez(path, K=np.ones((3, 5, 5)), label=[0, 1, 0, 1, 1])
+    ...     grams, y = read_grams(path, variable="K", labels="label")
+    >>> grams, y.tolist()
+    (GramStack(3 kernels, 5 x 5, float64), [0, 1, 0, 1, 1])
+    """
+    from localmkl.kernels import GramStack
+
+    path = Path(path)
+    kind = file_kind(path)
+    if kind not in (".npy", ".npz", ".mat"):
+        raise ValueError(f"{quoted(path)} must end in .npy, .npz or .mat, got {kind!r}.")
+    if kind == ".npy":
+        if labels is not None or variable is not None:
+            raise ValueError(f"{quoted(path)} has no named variables, got `variable` or `labels`; use .npz.")
+        check_regular(path)
+        with parsing(path, "must be an .npy file of numbers, as `numpy.save` writes it"):
+            array = np.lib.format.open_memmap(path, mode="r")
+        return GramData(GramStack(_check_stack(path, _as_stack(path, None, array))), None)
+    variables = read_npz(path) if kind == ".npz" else read_mat(path)
+    if variable is None:
+        variable = _only_stack(path, variables)
+    grams = _check_stack(path, _as_stack(path, variable, take_variable(path, variables, variable)))
+    y = None
+    if labels is not None:
+        y = _row_labels(path, labels, take_variable(path, variables, labels))
+        if len(y) != grams.shape[1]:
+            raise ValueError(
+                f"{quoted(path)} must hold one label for each of the {grams.shape[1]} rows in {labels!r}, "
+                f"got {len(y)}."
+            )
+    return GramData(GramStack(grams), y)
+
+
+def read_npz(path):
+    """Return the arrays of an ``.npz`` file by name."""
+    check_regular(path)
+    with parsing(path, "is not an .npz file of numbers, or is damaged"):
+        with zipfile.ZipFile(path) as archive:
+            _check_size(path, sum(member.file_size for member in archive.infolist()))
+        with np.load(path, allow_pickle=False) as file:
+            return {name: file[name] for name in file.files}
+
+
+def read_mat(path):
+    """Return the variables of a MATLAB file by name; cell arrays become lists of arrays."""
+    from scipy.io import loadmat
+
+    path = Path(path)
+    check_regular(path)
+    if path.stat().st_size == 0:
+        raise ValueError(f"{quoted(path)} must be a MATLAB file, got an empty file.")
+    with parsing(path, "is not a MATLAB file, or is damaged"):
+        try:
+            found = loadmat(path)
+        except NotImplementedError:  # version 7.3
+            return _read_mat_hdf5(path)
+        return {name: _uncell(value) for name, value in found.items() if not name.startswith("__")}
+
+
+def _check_size(path, size):
+    free = available_memory()
+    if free is not None and size > free:
+        raise ValueError(f"its arrays need {size:,} bytes, {free:,} are available")
+
+
+def take_variable(path, variables, name):
+    """Return a variable of a file, or raise an error that lists those there are."""
+    if name not in variables:
+        has = ", ".join(sorted(variables)) or "none"
+        raise ValueError(f"{quoted(path)} must hold the variable {name!r}, it has {has}; name one of these.")
+    return variables[name]
+
+
+def _read_mat_hdf5(path):
+    h5py = import_extra("h5py", "a MATLAB v7.3 file", "matlab")
+
+    def load(file, item):
+        value = item[()]
+        if value.dtype == object:  # a cell array holds references
+            return [load(file, file[reference]) for reference in value.ravel()]
+        return value.T  # MATLAB's axes stand in the other order
+
+    with h5py.File(path, "r") as file:
+        return {
+            name: load(file, item)
+            for name, item in file.items()
+            if isinstance(item, h5py.Dataset) and not name.startswith("#")
+        }
+
+
+def _uncell(value):
+    if value.dtype == object:
+        return [np.asarray(item) for item in value.ravel()]
+    return value
+
+
+def _only_stack(path, variables):
+    """Return the name of the only variable that can be a stack of Grams."""
+    names = [name for name, value in variables.items() if _could_be_stack(value)]
+    if not names:  # cross-Grams are not square
+        names = [name for name, value in variables.items() if getattr(value, "ndim", 0) == 3]
+    if len(names) != 1:
+        has = ", ".join(f"{name} {_shape(value)}" for name, value in variables.items()) or "none"
+        what = "no" if not names else "more than one"
+        raise ValueError(
+            f"{quoted(path)} must hold one stack of Grams, {what} variable of it is (it has {has}); "
+            "name it by `variable`."
+        )
+    return names[0]
+
+
+def _could_be_stack(value):
+    if isinstance(value, list):
+        return bool(value) and all(_is_matrix(item) and item.shape == value[0].shape for item in value)
+    shape = value.shape
+    square = len(shape) in (2, 3) and (shape[-1] == shape[-2] or shape[0] == shape[1])
+    return value.dtype.kind in "fiu" and square and value.size > 1
+
+
+def _is_matrix(item):
+    return isinstance(item, np.ndarray) and item.ndim == 2 and item.dtype.kind in "fiu"
+
+
+def _shape(value):
+    return f"({len(value)} cells)" if isinstance(value, list) else str(value.shape)
+
+
+def _as_stack(path, name, value):
+    """Return a variable as an array (n_kernels, n, n')."""
+    place = quoted(path) if name is None else f"{quoted(path)}, variable {name!r}"
+    if isinstance(value, list) and not all(map(_is_matrix, value)):
+        raise ValueError(
+            f"{place}: must be a cell array of matrices of numbers, some cells hold something else."
+        )
+    try:
+        array = _checks.check_grams(value)
+    except ValueError as error:
+        hint = "; views of the data are no Grams: compute V * V' of each" if isinstance(value, list) else ""
+        raise ValueError(f"{place}: {str(error).rstrip('.')}{hint}.") from error
+    matlab = name is not None and array.ndim == 3 and array.shape[0] == array.shape[1] != array.shape[2]
+    return np.ascontiguousarray(np.moveaxis(array, 2, 0)) if matlab else array
+
+
+def _row_labels(path, name, value):
+    """Return a variable as labels; a cell holds one text or number, a row of a matrix of letters one text."""
+    if isinstance(value, list):
+        if not all(isinstance(item, np.ndarray) and item.size == 1 for item in value):
+            raise ValueError(f"{quoted(path)}, variable {name!r}: must hold one label in each cell.")
+        value = np.array([item.ravel()[0].item() for item in value], dtype=object)
+    try:
+        return typed_labels(value.ravel())
+    except ValueError as error:
+        raise ValueError(f"{quoted(path)}, variable {name!r}: {error}") from error
+
+
+def _check_stack(path, grams):
+    try:
+        _checks.check_finite_grams(grams)
+    except ValueError as error:
+        raise ValueError(f"{quoted(path)}: {error}") from error
+    return grams

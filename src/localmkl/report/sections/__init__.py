@@ -1,0 +1,47 @@
+"""The sections of the page, one file each: rows of data, a figure, and sentences computed from the data.
+
+Each function returns a `Section`, None where there is no data for it.
+"""
+
+from altair.utils.schemapi import debug_mode
+
+from localmkl.report.quality import TRAINING
+from localmkl.report.sections.bound import bound_section
+from localmkl.report.sections.convergence import convergence_section
+from localmkl.report.sections.memberships import memberships_section
+from localmkl.report.sections.positions import positions_section
+from localmkl.report.sections.provenance import provenance_section
+from localmkl.report.sections.quality import lead_text, quality_section
+from localmkl.report.sections.sample_map import map_section
+from localmkl.report.sections.samples import samples_section
+from localmkl.report.sections.training import training_section
+from localmkl.report.sections.tuning import tuning_section
+from localmkl.report.sections.weights import weights_section, weights_text
+
+
+def all_sections(subject, found, seconds=None):
+    """Return the sections in the order of the page, and the ways to colour the map."""
+    with debug_mode(False):  # or Altair checks every part of every chart, which the tests do once
+        the_map, modes = map_section(subject)
+        parts = [
+            training_section(subject, seconds),
+            quality_section(subject, found),
+            the_map,
+            weights_section(subject),
+            memberships_section(subject),
+            positions_section(subject),
+            samples_section(subject),
+            tuning_section(subject),
+            convergence_section(subject),
+            bound_section(subject),
+            provenance_section(subject),
+        ]
+    return [part for part in parts if part is not None], modes
+
+
+def lead_sentences(subject, found):
+    """Return the sentences at the top of the page: quality where it was measured, then the weights."""
+    said = [weights_text(subject.shares.mean(axis=0), subject.kernels, subject.clusters)]
+    if found is not None and found.kind != TRAINING:
+        said.insert(0, lead_text(found))
+    return [subject.unfinished, *said] if subject.unfinished else said

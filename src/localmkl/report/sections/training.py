@@ -1,0 +1,115 @@
+"""The section on how the model was trained: data, kernels, parameters, certificate."""
+
+import numpy as np
+
+from localmkl import explain
+from localmkl.report.prose import Section, Table, brief, count, listing, percent
+
+EXPLANATIONS = {
+    "UNIF": "adds all kernels with equal weights: nothing is learned about which kernel matters",
+    "MKL": "learns one weight for each kernel, the same for all samples",
+    "HLMKL": "puts each sample into one of several clusters and learns kernel weights for each",
+    "CLMKL": "lets samples belong to every cluster to some degree and learns kernel weights for each",
+    "LMKL": "learns kernel weights as a function of the sample; its problem has many local solutions",
+}
+
+PARAMETERS = {
+    "C": "cost of errors: larger follows the training data more closely",
+    "p": "norm of the kernel weights: 1 selects few kernels, larger spreads the weight",
+    "n_clusters": "number of clusters",
+    "evenness": "how evenly samples are shared among clusters, on average",
+    "gate": "where memberships come from",
+    "gate_kernel": "kernel that says who is near whom; None is the mean of all",
+    "normalize": "how kernels are made comparable",
+    "epsilon": "errors below this cost nothing",
+    "class_weight": "weight of the classes",
+    "tol": "relative duality gap asked for",
+    "random_state": "seed",
+}
+
+
+def training_section(subject, seconds=None):
+    """Return the section on data, kernels, parameters and certificate."""
+    model = subject.model
+    text = [
+        f"{subject.method} {EXPLANATIONS[subject.method]}. It was trained on "
+        f"{count(subject.n_train, 'sample')}{_classes(subject)}, {_shape(subject)}, seen through "
+        f"{count(len(subject.kernels), 'kernel')}. A kernel is a measure of how alike two samples are; the "
+        "model decides by a weighted sum of them.",
+        certificate_text(subject),
+    ]
+    n_clusters = model.kernel_weights_.shape[-2]
+    if subject.alike and n_clusters > 1:
+        text.append(
+            f"All samples have the same memberships in the {n_clusters} clusters: these are the same by "
+            "construction, and nothing is said about them one by one."
+        )
+    if not len(model.support_):
+        text.append("No training sample became a support vector: it predicts the same for every sample.")
+    if getattr(model, "transductive_", False):
+        text.append("The clusters were learned from further samples without labels as well.")
+    params = model.get_params(deep=False)
+    rows = [[name, _written(params[name]), why] for name, why in PARAMETERS.items() if name in params]
+    rows += [
+        ["duality gap reached", f"{model.duality_gap_:.1e}", "how far, at most, from the best possible"],
+        ["steps", f"{model.n_iter_:,}", "updates of the kernel weights"],
+        ["support vectors", f"{len(model.support_):,} of {subject.n_train:,}", "samples it decides by"],
+    ]
+    if seconds is not None:
+        rows.append(["seconds", brief(seconds), "time of the training"])
+    kernels = [
+        [
+            name,
+            "a Gram matrix" if model.kernels_ is None else repr(model.kernels_[m]),
+            brief(model.factors_[m]),
+        ]
+        for m, name in enumerate(subject.kernels)
+    ]
+    blocks = [
+        Table("Parameters and outcome", ["what", "value", "meaning"], rows, folded=True),
+        Table("Kernels", ["kernel", "definition", "factor of the normalisation"], kernels, folded=True),
+    ]
+    return Section("done", "What was done", text, blocks)
+
+
+def _classes(subject):
+    if not subject.classifier:
+        return " with numeric targets"
+    names = [str(label) for label in subject.model.classes_]
+    return f" of {len(names)} classes ({listing(names if len(names) <= 8 else [*names[:7], 'others'])})"
+
+
+def _shape(subject):
+    rows = explain.training_rows(subject.model)
+    if rows is None:
+        return "given by their Gram matrices"
+    if hasattr(rows, "iloc") or rows.ndim == 2:
+        return f"described by {count(rows.shape[1], 'column')}"
+    lengths = [len(text) for text in rows]
+    if min(lengths) == max(lengths):
+        return f"sequences of {count(lengths[0], 'letter')}"
+    return f"sequences of {min(lengths):,} to {max(lengths):,} letters"
+
+
+def certificate_text(subject):
+    """Say what the duality gap proves."""
+    gap, tol = subject.model.duality_gap_, subject.model.tol
+    if subject.method == "LMKL":
+        return (
+            f"Its objective is not convex: the duality gap of {gap:.1e} certifies the support vector machine "
+            "for the final weights of the samples, not these weights."
+        )
+    if not np.isfinite(gap):
+        return "No duality gap was reached: nothing is proved about the solution."
+    text = f"The duality gap proves that the objective is within {percent(gap, 4)} of the best possible"
+    if gap <= tol:
+        return f"{text}; {percent(tol, 1)} was asked for."
+    return f"{text}, which is more than the {percent(tol, 1)} asked for: the solver was stopped before."
+
+
+def _written(value):
+    if isinstance(value, float | int) and not isinstance(value, bool):
+        return brief(value)
+    if isinstance(value, np.ndarray):
+        return f"array of shape {value.shape}"
+    return value if isinstance(value, str) else repr(value)

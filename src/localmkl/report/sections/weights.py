@@ -1,0 +1,79 @@
+"""The section on kernel weights: the share of each kernel by cluster and by class."""
+
+from itertools import combinations
+
+import numpy as np
+
+from localmkl.report import charts
+from localmkl.report.prose import Figure, Section, Table, count, listing, percent, sentence
+
+
+def weights_section(subject):
+    """Return the heat map of kernel weights by cluster, and by class where there are several."""
+    names, several = subject.kernels, subject.shares
+    figures = [
+        _share_map(
+            "weights",
+            "Share of each kernel in the weights, in percent",
+            several.mean(axis=0),
+            names,
+            subject.clusters,
+        )
+    ]
+    if len(several) > 1:
+        labels = [str(label) for label in subject.model.classes_]
+        title = "The same in the decision for each class, mean over clusters"
+        figures.append(_share_map("class-weights", title, several.mean(axis=1), names, labels))
+    text = "The kernels are normalised before, so that their weights can be compared."
+    if subject.method == "LMKL":
+        text += " LMKL has no clusters: shown is the mean of the samples' own weights over the training data."
+    return Section("weights", "Which kernel matters where", [text], figures)
+
+
+def _share_map(key, title, shares, names, columns):
+    rows = [
+        {"y": name, "x": column, "value": round(100.0 * float(shares[j, m]), 2)}
+        for j, column in enumerate(columns)
+        for m, name in enumerate(names)
+    ]
+    spec = charts.heat_map(rows, order=(columns, names))
+    cells = [[name, *(percent(share, 1) for share in shares[:, m])] for m, name in enumerate(names)]
+    table = Table(title, ["kernel", *columns], cells)
+    return Figure(key, title, weights_text(shares, names, columns), spec, table=table)
+
+
+def weights_text(shares, names, columns):
+    """Say which kernels the columns rely on, and how much they differ."""
+    if len(names) == 1:
+        return "There is one kernel, and no weight to choose."
+    if np.allclose(shares, shares[0, 0]):
+        return f"All {len(names)} kernels weigh the same, {percent(1 / len(names))} each."
+    columns = columns if len(shares) > 1 else ["the model"]
+    leaders = [
+        f"{column} relies most on {_leaders(row, names)}"
+        for column, row in list(zip(columns, shares, strict=True))[:6]
+    ]
+    text = sentence(f"{listing(leaders)}; an even share would be {percent(1 / len(names))}")
+    if len(shares) > 1:
+        change = max(0.5 * np.abs(one - other).sum() for one, other in combinations(shares, 2))
+        if change < 0.1:
+            text += f" They hardly differ: between any two at most {percent(change)} of the weight moves."
+        else:
+            text += (
+                f" Between the two that differ most, {percent(change)} of the weight moves to other kernels."
+            )
+    idle = int((shares.max(axis=0) < 1e-4).sum())
+    if idle:
+        text += (
+            f" {count(idle, 'kernel')} of {len(names)} {'gets' if idle == 1 else 'get'} no weight anywhere."
+        )
+    return text
+
+
+def _leaders(row, names):
+    """Return the kernel of the largest share; several where rounding alone would choose."""
+    most = percent(row.max())
+    tied = [name for name, share in zip(names, row, strict=True) if percent(share) == most]
+    if len(tied) == 1:
+        return f"{tied[0]} ({most})"
+    return f"{listing(tied if len(tied) <= 4 else [*tied[:3], f'{len(tied) - 3} others'])} ({most} each)"
