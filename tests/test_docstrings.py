@@ -97,6 +97,15 @@ def test_methods_are_documented_and_those_of_estimators_in_full(path):
     assert [found for name in own_methods(cls) if (found := complaints(f"{path}.{name}", brief))] == []
 
 
+@pytest.mark.parametrize("path", [path for path in listed() if path.endswith(("Classifier", "Regressor"))])
+def test_the_defaults_that_are_documented_are_those_of_the_constructor(path):
+    written = dict(re.findall(r"^(\w+) : .*, default=(.+)$", named(path).__doc__, re.MULTILINE))
+    defaults = {
+        name: argument.default for name, argument in inspect.signature(named(path)).parameters.items()
+    }
+    assert {name: eval(text) for name, text in written.items()} == defaults
+
+
 def test_every_exception_is_still_needed():
     paths = {path.rpartition(".")[2]: path for path in listed()}
     for name, codes in EXCEPTIONS.items():

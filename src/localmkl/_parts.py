@@ -24,7 +24,7 @@ CLASSES = {
         for method in ("CLMKL", "HLMKL", "LMKL", "MKL", "UniformMKL")
         for task in ("Classifier", "Regressor")
     ],
-    "localmkl.estimators._gating": ["GateKernel", "KMeansGate", "MatrixGate", "ModelGate", "OneCluster"],
+    "localmkl.estimators.gating": ["GateKernel", "KMeansGate", "MatrixGate", "ModelGate", "OneCluster"],
     "localmkl.gates": ["KernelKMeansGate"],
     "localmkl.kernels": [
         *("Chi2", "HistogramIntersection", "Linear", "Polynomial", "RBF"),

@@ -23,8 +23,8 @@ from localmkl._archive import Archive, Newer, seal
 from localmkl._checks import check_integer, listed
 from localmkl._files import write_whole
 from localmkl._parts import PROTOCOL, Builder, foreign
-from localmkl.estimators._base import BaseMKL
-from localmkl.estimators._whole import check_whole
+from localmkl.estimators.base import BaseMKL
+from localmkl.estimators.whole import check_whole
 from localmkl.kernels import SequenceKernel
 
 LONGEST = 600

@@ -18,9 +18,10 @@ from sklearn.utils.metaestimators import _safe_split
 from sklearn.utils.validation import _check_method_params
 
 from localmkl._resources import NUMBER
-from localmkl.estimators._base import BLOCK_ENTRIES, COSINE
-from localmkl.estimators._gating import GATE_MATRICES
 from localmkl.estimators._memory import Memory
+from localmkl.estimators.base import COSINE
+from localmkl.estimators.gating import GATE_MATRICES
+from localmkl.estimators.rows import BLOCK_ENTRIES
 from localmkl.kernels import GramStack
 from localmkl.model_selection.plan import lane_of
 

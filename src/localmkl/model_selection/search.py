@@ -19,7 +19,7 @@ from sklearn.utils import check_random_state, indexable
 from sklearn.utils.validation import _check_method_params
 
 from localmkl import __version__
-from localmkl.estimators._base import BaseMKL
+from localmkl.estimators.base import BaseMKL
 from localmkl.kernels import GramStack
 from localmkl.model_selection.cells import Fold, Job
 from localmkl.model_selection.checkpoint import Checkpoint, fingerprint

@@ -18,10 +18,10 @@ from sklearn.base import is_classifier
 from sklearn.utils.validation import _is_fitted
 
 from localmkl._checks import check_integer, check_memberships, check_number
-from localmkl.estimators._base import COSINE
-from localmkl.estimators._gating import GateKernel, KMeansGate, MatrixGate, ModelGate, OneCluster
+from localmkl.estimators.base import COSINE
 from localmkl.estimators.convex import GlobalMKL
 from localmkl.estimators.gated import GatedMKL
+from localmkl.estimators.gating import GateKernel, KMeansGate, MatrixGate, ModelGate, OneCluster
 from localmkl.kernels import (
     RBF,
     Chi2,
