@@ -10,10 +10,6 @@ from joblib import Parallel, delayed
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import (
-    _check_feature_names,
-    _check_n_features,
-    _check_sample_weight,
-    _num_samples,
     check_consistent_length,
     check_is_fitted,
     validate_data,
@@ -21,7 +17,8 @@ from sklearn.utils.validation import (
 
 from localmkl._checks import check_finite_decisions, check_integer, check_number, check_option
 from localmkl._resources import NUMBER, computing_bytes, matrix_bytes, require_memory
-from localmkl.estimators._memory import Memory
+from localmkl._sklearn import check_feature_names, check_n_features, check_sample_weight, count_rows
+from localmkl.estimators.context import Memory
 from localmkl.estimators.rows import (
     BLOCK_ENTRIES,
     are_strings,
@@ -137,7 +134,7 @@ class BaseMKL(BaseEstimator, ABC):
         weights = None
         if sample_weight is not None:
             # The weights belong to the rows whatever the rows are: strings, a stack, a table.
-            weights = _check_sample_weight(
+            weights = check_sample_weight(
                 sample_weight, np.empty((len(y), 1)), dtype=np.float64, ensure_non_negative=True
             )
         targets, costs = self._targets(y, weights)
@@ -151,7 +148,7 @@ class BaseMKL(BaseEstimator, ABC):
 
     def _fitting_bytes(self, X, n_problems, unlabeled=None):
         """Return the number of kernels and the peak of a fit, beyond what there is before."""
-        n_samples, itemsize, stack, computing = _num_samples(X), NUMBER, 0, 0
+        n_samples, itemsize, stack, computing = count_rows(X), NUMBER, 0, 0
         if self._precomputed:
             n_kernels, itemsize = X.n_kernels, X.dtype.itemsize
         else:
@@ -159,7 +156,7 @@ class BaseMKL(BaseEstimator, ABC):
             computing = computing_bytes(n_kernels, n_samples, num_columns(X))
         if not self._precomputed or self.normalize == COSINE:
             stack, itemsize = n_kernels * matrix_bytes(n_samples), NUMBER
-        joint = n_samples if unlabeled is None else n_samples + _num_samples(unlabeled)
+        joint = n_samples if unlabeled is None else n_samples + count_rows(unlabeled)
         after = max(
             self._gating_bytes(joint), self._solving_bytes(n_samples, n_kernels, n_problems, itemsize)
         )
@@ -219,8 +216,8 @@ class BaseMKL(BaseEstimator, ABC):
         if isinstance(X, GramStack):
             raise ValueError("A `GramStack` needs `kernels='precomputed'`, got other kernels.")
         if hasattr(X, "columns") and hasattr(X, "iloc"):
-            _check_feature_names(self, X, reset=reset)
-            _check_n_features(self, X, reset=reset)
+            check_feature_names(self, X, reset=reset)
+            check_n_features(self, X, reset=reset)
             return X
         if are_strings(X):
             if reset and self.kernels is None:

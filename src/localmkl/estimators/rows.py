@@ -1,7 +1,8 @@
 """Rows in the forms that estimators take them: arrays, data frames, sequences; blocks of them."""
 
 import numpy as np
-from sklearn.utils.validation import _num_samples
+
+from localmkl._sklearn import count_rows
 
 BLOCK_ENTRIES = 2**22 + 2**19
 """Entries of one cross-Gram that prediction holds: just more than the C library keeps when they are freed."""
@@ -55,6 +56,6 @@ def is_stack(X):
 
 def are_strings(X):
     """Whether rows are text."""
-    if not isinstance(X, list | tuple | np.ndarray) or _num_samples(X) == 0:
+    if not isinstance(X, list | tuple | np.ndarray) or count_rows(X) == 0:
         return False
     return isinstance(X[0], str | bytes)
