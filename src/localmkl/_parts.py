@@ -15,6 +15,8 @@ from math import prod
 
 import numpy as np
 
+from localmkl._sklearn import metric_of
+
 PROTOCOL = 2
 """The newest protocol of skops that is known here."""
 
@@ -24,7 +26,7 @@ CLASSES = {
         for method in ("CLMKL", "HLMKL", "LMKL", "MKL", "UniformMKL")
         for task in ("Classifier", "Regressor")
     ],
-    "localmkl.estimators._gating": ["GateKernel", "KMeansGate", "MatrixGate", "ModelGate", "OneCluster"],
+    "localmkl.estimators.gating": ["GateKernel", "KMeansGate", "MatrixGate", "ModelGate", "OneCluster"],
     "localmkl.gates": ["KernelKMeansGate"],
     "localmkl.kernels": [
         *("Chi2", "HistogramIntersection", "Linear", "Polynomial", "RBF"),
@@ -134,7 +136,7 @@ def _listed(homes, name):
 def _functions():
     from sklearn.metrics import get_scorer, get_scorer_names
 
-    scores = sorted({get_scorer(name)._score_func.__name__ for name in get_scorer_names()})
+    scores = sorted({metric_of(get_scorer(name)).__name__ for name in get_scorer_names()})
     return FUNCTIONS | {"sklearn.metrics": scores}
 
 

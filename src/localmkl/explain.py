@@ -14,7 +14,7 @@ from sklearn.decomposition import KernelPCA
 from sklearn.utils.validation import check_is_fitted
 
 from localmkl._checks import check_integer
-from localmkl.estimators._gating import GateKernel
+from localmkl.estimators.gating import GateKernel
 from localmkl.kernels import WeightedDegree
 from localmkl.kernels.alphabets import alphabet_letters, encode
 from localmkl.kernels.positions import position_shares

@@ -1,4 +1,4 @@
-"""Who belongs to which cluster: kernel k-means, memberships, average evenness.
+"""Partitions and memberships: kernel k-means, memberships, average evenness.
 
     d2_j(x) = k0(x, x) - 2 mean_{i in S_j} k0(x, x_i) + mean_{i, i' in S_j} k0(x_i, x_i')
     c_j(x)  = softmax_j(-tau d2_j(x))                      tau = 0: uniform, tau = inf: hard

@@ -15,16 +15,15 @@ from pathlib import Path
 import numpy as np
 from joblib import parallel_config
 from sklearn.base import BaseEstimator
-from sklearn.model_selection._search import BaseSearchCV
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder
-from sklearn.utils.validation import _is_fitted
 
 from localmkl._archive import Archive, Newer, seal
 from localmkl._checks import check_integer, listed
 from localmkl._files import write_whole
 from localmkl._parts import PROTOCOL, Builder, foreign
-from localmkl.estimators._base import BaseMKL
-from localmkl.estimators._whole import check_whole
+from localmkl._sklearn import BaseSearchCV, is_fitted
+from localmkl.estimators.base import BaseMKL
+from localmkl.estimators.whole import check_whole
 from localmkl.kernels import SequenceKernel
 
 LONGEST = 600
@@ -205,7 +204,7 @@ def _check_runs(model, allowed):
     if not hasattr(type(model), "predict"):  # a scaler alone, for instance
         return
     if n_columns is None:
-        if not allowed and _is_fitted(model) and getattr(model, "refit", True):
+        if not allowed and is_fitted(model) and getattr(model, "refit", True):
             raise ValueError(f"{type(model).__name__} does not know its columns")
         return
     check_integer("n_features_in_", n_columns, low=1)

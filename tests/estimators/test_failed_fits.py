@@ -6,17 +6,17 @@ from sklearn.exceptions import NotFittedError
 
 import localmkl
 from localmkl.datasets import make_localized
-from localmkl.estimators import _base, convex, gated
+from localmkl.estimators import base, convex, gated
 from localmkl.kernels import RBF
 
 NAMES = [name for name in localmkl.__all__ if name.endswith(("Classifier", "Regressor"))]
 X, Y = make_localized(60, random_state=0)[:2]
 STEPS = {
-    "the stack": (_base, "compute_stack"),
-    "the factors": (_base, "learn_factors"),
+    "the stack": (base, "compute_stack"),
+    "the factors": (base, "learn_factors"),
     "the solver": (convex, "solve_all"),
     "the solver's gate": (gated, "solve_gated"),
-    "the end": (_base.BaseMKL, "_store_common"),
+    "the end": (base.BaseMKL, "_store_common"),
 }
 
 
@@ -55,7 +55,7 @@ def skipped(name):
 @pytest.mark.parametrize("name", NAMES)
 def test_a_first_fit_that_was_interrupted_leaves_no_model(name, monkeypatch):
     model = getattr(localmkl, name)([RBF(0.1)])
-    monkeypatch.setattr(_base.BaseMKL, "_answer", interrupt)
+    monkeypatch.setattr(base.BaseMKL, "_answer", interrupt)
     with pytest.raises(KeyboardInterrupt):
         model.fit(X, Y)
     with pytest.raises(NotFittedError):

@@ -79,3 +79,11 @@ def test_a_worker_killed_half_way_loses_no_result(client, task, serial, monkeypa
     assert left[0] > 4
     assert victim not in client.run(os.getpid).values()
     np.testing.assert_array_equal(table(fitted), table(serial))
+
+
+def test_two_fits_of_one_model_are_two_things_to_dask():
+    from dask.base import tokenize
+
+    X = np.random.default_rng(0).normal(size=(20, 2))
+    one, other = (CLMKLClassifier(random_state=0).fit(rows, X[:, 0] > 0.0) for rows in (X, 2.0 * X))
+    assert tokenize(one) != tokenize(other)

@@ -1,4 +1,4 @@
-"""Where threads are safe: one threaded loop at a time, none in a forked child, BLAS held back together.
+"""Safe threads: one threaded loop at a time, none in a forked child, BLAS held back together.
 
 numba's pools of threads do not survive a fork (OpenMP's ends the child), and numba's own pool ends the
 process when two threads enter it at once. Every loop is compiled twice, so there is always a way without

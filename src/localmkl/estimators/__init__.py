@@ -1,16 +1,17 @@
 """Thin scikit-learn shells: check, compute kernels, gate, solve, store."""
 
-from localmkl.estimators.convex import (
+from localmkl.estimators.methods import (
     CLMKLClassifier,
     CLMKLRegressor,
     HLMKLClassifier,
     HLMKLRegressor,
+    LMKLClassifier,
+    LMKLRegressor,
     MKLClassifier,
     MKLRegressor,
     UniformMKLClassifier,
     UniformMKLRegressor,
 )
-from localmkl.estimators.gated import LMKLClassifier, LMKLRegressor
 
 __all__ = [
     "CLMKLClassifier",

@@ -1,6 +1,11 @@
-"""The estimators' shared parameters and attributes, described once and put into every docstring."""
+"""Constructors and docstrings of the estimators, out of the parameters that their parts declare.
+
+Every parameter is declared once, by the part that uses it, as a class attribute that holds its default, and
+described once, here, where the order is that of every signature.
+"""
 
 import inspect
+from dataclasses import field, make_dataclass
 
 PARAMETERS = {
     "kernels": """list of kernels, "precomputed" or None, default=None
@@ -33,9 +38,9 @@ PARAMETERS = {
     algorithm, which is simpler and slower.""",
     "tol": """float, default=1e-3
     Relative duality gap to reach.""",
-    "max_iter": """int, default={max_iter}
+    "max_iter": """int, default=500
     Most updates of the kernel weights.""",
-    "n_init": """int, default={n_init}
+    "n_init": """int, default=DEFAULT
     Random restarts; the best one is kept.""",
     "class_weight": """dict, "balanced" or None, default=None
     Multiplies `C` for the samples of each class.""",
@@ -79,19 +84,31 @@ ATTRIBUTES = {
 }
 
 
-def document(cls):
-    """Complete a class docstring: insert its parameters and attributes after the first paragraphs.
+def estimator(cls):
+    """Give a class the constructor that stores its parameters, and complete its docstring.
 
-    The docstring's part from "Examples" (or "References") on stays last.
+    The class itself is no dataclass: tools (dask) take those for no more than their fields, whatever a fit
+    has learned.
     """
+    fields = [
+        (name, object, field(default=getattr(cls, name), kw_only=name != "kernels"))
+        for name in PARAMETERS
+        if hasattr(cls, name)
+    ]
+    cls.__init__ = vars(make_dataclass(cls.__name__, fields))["__init__"]
+    cls.__init__.__annotations__ = {}
+    return _document(cls)
+
+
+def _document(cls):
+    """Insert parameters and attributes after the first paragraphs; "References" and "Examples" stay last."""
     text = inspect.cleandoc(cls.__doc__)
     cut = min((text.index(word) for word in _ENDINGS if word in text), default=len(text))
-    signature = inspect.signature(cls.__init__).parameters
-    defaults = {name: argument.default for name, argument in signature.items()}
+    signature = inspect.signature(cls).parameters
+    described = PARAMETERS | getattr(cls, "_described", {})
     parameters = [
-        f"{name} : {PARAMETERS[name].format(**defaults) if name in _FILLED else PARAMETERS[name]}"
-        for name in signature
-        if name != "self"
+        f"{name} : {described[name].replace('DEFAULT', repr(argument.default))}"
+        for name, argument in signature.items()
     ]
     hidden = set(getattr(cls, "_undocumented", ()))
     if "class_weight" not in signature:
@@ -103,7 +120,6 @@ def document(cls):
 
 
 _ENDINGS = ("References\n----------", "Examples\n--------")
-_FILLED = ("max_iter", "n_init")
 
 
 def _section(title, entries):

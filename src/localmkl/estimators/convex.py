@@ -1,4 +1,4 @@
-"""UNIF, lp-norm MKL, HLMKL and CLMKL as scikit-learn estimators.
+"""The convex methods: UNIF, lp-norm MKL, HLMKL and CLMKL.
 
     f(x) = sum_j c_j(x) sum_m beta_jm sum_i c_j(x_i) alpha_i k_m(x, x_i) + b
 
@@ -7,6 +7,8 @@ They differ in who belongs where (one cluster, hard or soft clusters) and in p.
 
 from dataclasses import replace
 from itertools import islice
+from operator import attrgetter
+from typing import Any
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -14,15 +16,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from localmkl._checks import check_evenness, check_integer, check_number, check_option
 from localmkl._resources import clustering_bytes, solving_bytes
-from localmkl.estimators._base import (
-    BaseMKL,
-    ClassifierPart,
-    RegressorPart,
-    concatenate_rows,
-    row_blocks,
-)
-from localmkl.estimators._document import document
-from localmkl.estimators._gating import GATE_MATRICES, OneCluster, fit_gate
+from localmkl.estimators.base import COSINE, BaseMKL
+from localmkl.estimators.gating import GATE_MATRICES, OneCluster, fit_gate
+from localmkl.estimators.rows import concatenate_rows, row_blocks
 from localmkl.kernels import CrossGrams, GramStack
 from localmkl.kernels.stack import cosine_scales, take_rows
 from localmkl.solvers.convex import SOLVERS, at_once, solve_all, solve_convex
@@ -35,18 +31,8 @@ GATES = ("kmeans",)
 class ConvexMKL(BaseMKL):
     """The convex methods: memberships, weights per cluster, certified solution."""
 
-    @property
-    def _p(self):
-        return self.p
-
-    @property
-    def _solver(self):
-        return self.solver
-
-    def _check_parameters(self):
-        self._check_common()
-        check_number("p", self._p, low=1.0)
-        check_option("solver", self._solver, SOLVERS)
+    _p: Any = float("inf")
+    _solver: Any = SOLVERS[0]  # with this p there are no weights to move
 
     def _problem(self, stack, gate, target, cost):
         return Problem(stack, gate, target, cost, self._loss, float(self._p))
@@ -159,6 +145,21 @@ class ConvexMKL(BaseMKL):
         memory.foresee(models, X, np.concatenate(sums))
 
 
+class LpNormMKL(ConvexMKL):
+    """Kernel weights that are learned, in the unit ball of the p-norm."""
+
+    p = 4 / 3
+    solver = SOLVERS[0]
+
+    def _check_parameters(self):
+        super()._check_parameters()
+        check_number("p", self.p, low=1.0)
+        check_option("solver", self.solver, SOLVERS)
+
+    _p = property(attrgetter("p"))
+    _solver = property(attrgetter("solver"))
+
+
 class GlobalMKL(ConvexMKL):
     """One set of kernel weights for all samples."""
 
@@ -188,8 +189,15 @@ class GlobalMKL(ConvexMKL):
         return np.ones((stack.shape[0], 1))
 
 
-class LocalMKL(ConvexMKL):
-    """Kernel weights that differ from cluster to cluster."""
+class LocalMKL(LpNormMKL):
+    """Kernel weights that differ from cluster to cluster: hard ones, if nothing else is said."""
+
+    n_clusters = 3
+    gate: Any = GATES[0]
+    gate_kernel: Any = None
+    n_init = 10
+    random_state: Any = None
+    _hard = True
 
     def fit(self, X, y, sample_weight=None, unlabeled=None):
         """Fit the model.
@@ -214,16 +222,12 @@ class LocalMKL(ConvexMKL):
         """
         return self._fit(X, y, sample_weight, unlabeled)
 
-    _hard = True
-
     def _check_parameters(self):
         super()._check_parameters()
         check_integer("n_clusters", self.n_clusters, low=1)
         check_integer("n_init", self.n_init, low=1)
         if isinstance(self.gate, str):
             check_option("gate", self.gate, GATES)
-            if not self._hard and self.n_clusters > 1:
-                check_evenness(self.evenness, self.n_clusters)
 
     @property
     def _gate_matrices(self):
@@ -258,414 +262,18 @@ class LocalMKL(ConvexMKL):
             unlabeled = self._check_rows(unlabeled, reset=False)
             self.rows_ = concatenate_rows(X, unlabeled)
             joint = CrossGrams(self.kernels_, self.rows_, self.rows_)  # type: ignore[assignment]
-        if self.normalize == "cosine":
+        if self.normalize == COSINE:
             self.cosine_scales_ = cosine_scales(joint.diagonals())
         return joint
 
 
-@document
-class UniformMKLClassifier(ClassifierPart, GlobalMKL):
-    """Support vector classification with the sum of all (normalised) kernels: UNIF.
+class SoftMKL(LocalMKL):
+    """Clusters that samples belong to in part."""
 
-    Examples
-    --------
-    >>> from localmkl import UniformMKLClassifier
-    >>> from localmkl.datasets import make_localized
-    >>> X, y = make_localized(n_samples=100, random_state=0)[:2]
-    >>> UniformMKLClassifier().fit(X, y).kernel_weights_
-    array([[1., 1., 1., 1.]])
-    """
-
-    def __init__(
-        self,
-        kernels=None,
-        *,
-        C=1.0,
-        normalize="multiplicative",
-        tol=1e-3,
-        max_iter=500,
-        class_weight=None,
-        n_jobs=None,
-        verbose=0,
-    ):
-        self.kernels = kernels
-        self.C = C
-        self.normalize = normalize
-        self.tol = tol
-        self.max_iter = max_iter
-        self.class_weight = class_weight
-        self.n_jobs = n_jobs
-        self.verbose = verbose
-
-    _p = float("inf")
-    _solver = SOLVERS[0]  # there are no weights to move
-
-
-@document
-class UniformMKLRegressor(RegressorPart, GlobalMKL):
-    """Support vector regression with the sum of all (normalised) kernels: UNIF.
-
-    Examples
-    --------
-    >>> from localmkl import UniformMKLRegressor
-    >>> from localmkl.datasets import make_localized
-    >>> X, y = make_localized(n_samples=100, regression=True, random_state=0)[:2]
-    >>> UniformMKLRegressor(C=10.0).fit(X, y).kernel_weights_
-    array([[1., 1., 1., 1.]])
-    """
-
-    def __init__(
-        self,
-        kernels=None,
-        *,
-        C=1.0,
-        epsilon=0.1,
-        normalize="multiplicative",
-        tol=1e-3,
-        max_iter=500,
-        n_jobs=None,
-        verbose=0,
-    ):
-        self.kernels = kernels
-        self.C = C
-        self.epsilon = epsilon
-        self.normalize = normalize
-        self.tol = tol
-        self.max_iter = max_iter
-        self.n_jobs = n_jobs
-        self.verbose = verbose
-
-    _p = float("inf")
-    _solver = SOLVERS[0]  # there are no weights to move
-
-
-@document
-class MKLClassifier(ClassifierPart, GlobalMKL):
-    """Lp-norm multiple kernel learning for classification: one set of kernel weights.
-
-    Minimises ``sum_m ||w_m||^2 / (2 beta_m) + C sum_i hinge(f(x_i), y_i)`` over w, b and weights
-    beta >= 0 with ``||beta||_p <= 1``.
-
-    References
-    ----------
-    Kloft, Brefeld, Sonnenburg, Zien: Lp-norm multiple kernel learning. JMLR 12, 2011.
-
-    Examples
-    --------
-    >>> from localmkl import MKLClassifier
-    >>> from localmkl.datasets import make_localized
-    >>> X, y = make_localized(n_samples=100, random_state=0)[:2]
-    >>> model = MKLClassifier(p=1).fit(X, y)
-    >>> model.kernel_weights_.shape, bool(model.duality_gap_ <= model.tol)
-    ((1, 4), True)
-    """
-
-    def __init__(
-        self,
-        kernels=None,
-        *,
-        C=1.0,
-        p=4 / 3,
-        normalize="multiplicative",
-        solver="newton",
-        tol=1e-3,
-        max_iter=500,
-        class_weight=None,
-        n_jobs=None,
-        verbose=0,
-    ):
-        self.kernels = kernels
-        self.C = C
-        self.p = p
-        self.normalize = normalize
-        self.solver = solver
-        self.tol = tol
-        self.max_iter = max_iter
-        self.class_weight = class_weight
-        self.n_jobs = n_jobs
-        self.verbose = verbose
-
-
-@document
-class MKLRegressor(RegressorPart, GlobalMKL):
-    """Lp-norm multiple kernel learning for regression: one set of kernel weights.
-
-    Minimises ``sum_m ||w_m||^2 / (2 beta_m) + C sum_i max(0, |y_i - f(x_i)| - epsilon)`` over w, b
-    and weights beta >= 0 with ``||beta||_p <= 1``.
-
-    References
-    ----------
-    Kloft, Brefeld, Sonnenburg, Zien: Lp-norm multiple kernel learning. JMLR 12, 2011.
-
-    Examples
-    --------
-    >>> from localmkl import MKLRegressor
-    >>> from localmkl.datasets import make_localized
-    >>> X, y = make_localized(n_samples=100, regression=True, random_state=0)[:2]
-    >>> model = MKLRegressor(p=1).fit(X, y)
-    >>> model.kernel_weights_.shape, bool(model.duality_gap_ <= model.tol)
-    ((1, 4), True)
-    """
-
-    def __init__(
-        self,
-        kernels=None,
-        *,
-        C=1.0,
-        p=4 / 3,
-        epsilon=0.1,
-        normalize="multiplicative",
-        solver="newton",
-        tol=1e-3,
-        max_iter=500,
-        n_jobs=None,
-        verbose=0,
-    ):
-        self.kernels = kernels
-        self.C = C
-        self.p = p
-        self.epsilon = epsilon
-        self.normalize = normalize
-        self.solver = solver
-        self.tol = tol
-        self.max_iter = max_iter
-        self.n_jobs = n_jobs
-        self.verbose = verbose
-
-
-@document
-class HLMKLClassifier(ClassifierPart, LocalMKL):
-    """Localized multiple kernel learning with hard clusters, for classification.
-
-    Every sample, new ones too, belongs to its nearest cluster; each cluster has its own weights.
-
-    References
-    ----------
-    Lei, Binder, Dogan, Kloft: Theory and algorithms for the localized setting of learning kernels.
-    NIPS workshop on feature extraction, 2015.
-
-    Examples
-    --------
-    >>> from localmkl import HLMKLClassifier
-    >>> from localmkl.datasets import make_localized
-    >>> X, y = make_localized(n_samples=100, random_state=0)[:2]
-    >>> model = HLMKLClassifier(n_clusters=2, random_state=0).fit(X, y)
-    >>> sorted(set(model.memberships(X).ravel().tolist()))
-    [0.0, 1.0]
-    """
-
-    def __init__(
-        self,
-        kernels=None,
-        *,
-        C=1.0,
-        p=4 / 3,
-        n_clusters=3,
-        gate="kmeans",
-        gate_kernel=None,
-        normalize="multiplicative",
-        solver="newton",
-        tol=1e-3,
-        max_iter=500,
-        n_init=10,
-        class_weight=None,
-        random_state=None,
-        n_jobs=None,
-        verbose=0,
-    ):
-        self.kernels = kernels
-        self.C = C
-        self.p = p
-        self.n_clusters = n_clusters
-        self.gate = gate
-        self.gate_kernel = gate_kernel
-        self.normalize = normalize
-        self.solver = solver
-        self.tol = tol
-        self.max_iter = max_iter
-        self.n_init = n_init
-        self.class_weight = class_weight
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
-
-
-@document
-class HLMKLRegressor(RegressorPart, LocalMKL):
-    """Localized multiple kernel learning with hard clusters, for regression.
-
-    Every sample, new ones too, belongs to its nearest cluster; each cluster has its own weights.
-
-    References
-    ----------
-    Lei, Binder, Dogan, Kloft: Theory and algorithms for the localized setting of learning kernels.
-    NIPS workshop on feature extraction, 2015.
-
-    Examples
-    --------
-    >>> from localmkl import HLMKLRegressor
-    >>> from localmkl.datasets import make_localized
-    >>> X, y = make_localized(n_samples=100, regression=True, random_state=0)[:2]
-    >>> HLMKLRegressor(n_clusters=2, random_state=0).fit(X, y).kernel_weights_.shape
-    (2, 4)
-    """
-
-    def __init__(
-        self,
-        kernels=None,
-        *,
-        C=1.0,
-        p=4 / 3,
-        n_clusters=3,
-        gate="kmeans",
-        gate_kernel=None,
-        epsilon=0.1,
-        normalize="multiplicative",
-        solver="newton",
-        tol=1e-3,
-        max_iter=500,
-        n_init=10,
-        random_state=None,
-        n_jobs=None,
-        verbose=0,
-    ):
-        self.kernels = kernels
-        self.C = C
-        self.p = p
-        self.n_clusters = n_clusters
-        self.gate = gate
-        self.gate_kernel = gate_kernel
-        self.epsilon = epsilon
-        self.normalize = normalize
-        self.solver = solver
-        self.tol = tol
-        self.max_iter = max_iter
-        self.n_init = n_init
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
-
-
-@document
-class CLMKLClassifier(ClassifierPart, LocalMKL):
-    """Convex localized multiple kernel learning for classification.
-
-    Samples belong to clusters with memberships c_j(x) that sum to one, and each cluster j has its own
-    kernel weights: minimise ``sum_jm ||w_jm||^2 / (2 beta_jm) + C sum_i hinge(f(x_i), y_i)`` with
-    ``f(x) = sum_j c_j(x) sum_m <w_jm, phi_m(x)> + b``, beta >= 0 and ``||beta_j||_p <= 1``.
-
-    References
-    ----------
-    Lei, Binder, Dogan, Kloft: Localized Multiple Kernel Learning - A Convex Approach. ACML, 2016.
-
-    Examples
-    --------
-    >>> from localmkl import CLMKLClassifier
-    >>> from localmkl.datasets import make_localized
-    >>> X, y = make_localized(n_samples=100, random_state=0)[:2]
-    >>> model = CLMKLClassifier(n_clusters=2, evenness=0.7, random_state=0).fit(X, y)
-    >>> model.kernel_weights_.shape, bool(model.duality_gap_ <= model.tol)
-    ((2, 4), True)
-    >>> round(model.evenness_, 3)
-    0.7
-    """
-
-    def __init__(
-        self,
-        kernels=None,
-        *,
-        C=1.0,
-        p=4 / 3,
-        n_clusters=3,
-        evenness=0.5,
-        gate="kmeans",
-        gate_kernel=None,
-        normalize="multiplicative",
-        solver="newton",
-        tol=1e-3,
-        max_iter=500,
-        n_init=10,
-        class_weight=None,
-        random_state=None,
-        n_jobs=None,
-        verbose=0,
-    ):
-        self.kernels = kernels
-        self.C = C
-        self.p = p
-        self.n_clusters = n_clusters
-        self.evenness = evenness
-        self.gate = gate
-        self.gate_kernel = gate_kernel
-        self.normalize = normalize
-        self.solver = solver
-        self.tol = tol
-        self.max_iter = max_iter
-        self.n_init = n_init
-        self.class_weight = class_weight
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
-
+    evenness = 0.5
     _hard = False
 
-
-@document
-class CLMKLRegressor(RegressorPart, LocalMKL):
-    """Convex localized multiple kernel learning for regression.
-
-    Samples belong to clusters with memberships c_j(x) that sum to one, and each cluster j has its own
-    kernel weights. The loss is ``max(0, |y - f(x)| - epsilon)``.
-
-    References
-    ----------
-    Lei, Binder, Dogan, Kloft: Localized Multiple Kernel Learning - A Convex Approach. ACML, 2016.
-
-    Examples
-    --------
-    >>> from localmkl import CLMKLRegressor
-    >>> from localmkl.datasets import make_localized
-    >>> X, y = make_localized(n_samples=100, regression=True, random_state=0)[:2]
-    >>> model = CLMKLRegressor(n_clusters=2, evenness=0.7, random_state=0).fit(X, y)
-    >>> model.kernel_weights_.shape, bool(model.duality_gap_ <= model.tol)
-    ((2, 4), True)
-    """
-
-    def __init__(
-        self,
-        kernels=None,
-        *,
-        C=1.0,
-        p=4 / 3,
-        n_clusters=3,
-        evenness=0.5,
-        gate="kmeans",
-        gate_kernel=None,
-        epsilon=0.1,
-        normalize="multiplicative",
-        solver="newton",
-        tol=1e-3,
-        max_iter=500,
-        n_init=10,
-        random_state=None,
-        n_jobs=None,
-        verbose=0,
-    ):
-        self.kernels = kernels
-        self.C = C
-        self.p = p
-        self.n_clusters = n_clusters
-        self.evenness = evenness
-        self.gate = gate
-        self.gate_kernel = gate_kernel
-        self.epsilon = epsilon
-        self.normalize = normalize
-        self.solver = solver
-        self.tol = tol
-        self.max_iter = max_iter
-        self.n_init = n_init
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
-
-    _hard = False
+    def _check_parameters(self):
+        super()._check_parameters()
+        if isinstance(self.gate, str) and self.n_clusters > 1:
+            check_evenness(self.evenness, self.n_clusters)

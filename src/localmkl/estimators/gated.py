@@ -1,10 +1,11 @@
-"""LMKL, the gated and non-convex method, as scikit-learn estimators.
+"""LMKL, the gated and non-convex method.
 
 f(x) = sum_m eta_m(x) sum_i alpha_i eta_m(x_i) k_m(x, x_i) + b,   eta = gate(sum_i r_im k0(x_i, x) + v_m)
 """
 
 import warnings
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -14,9 +15,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from localmkl._checks import check_integer, check_option
 from localmkl._resources import solving_bytes
-from localmkl.estimators._base import BaseMKL, ClassifierPart, RegressorPart, row_blocks
-from localmkl.estimators._document import document
-from localmkl.estimators._gating import GATE_MATRICES, GateKernel
+from localmkl.estimators.base import BaseMKL
+from localmkl.estimators.gating import GATE_MATRICES, GateKernel
+from localmkl.estimators.rows import row_blocks
 from localmkl.kernels.stack import take_rows
 from localmkl.solvers.gated import GATES, apply_gate, solve_gated
 from localmkl.solvers.objective import Problem
@@ -25,7 +26,17 @@ from localmkl.solvers.objective import Problem
 class GatedMKL(BaseMKL):
     """Kernel weights that are a learned function of the sample."""
 
+    gate = "softmax"
+    gate_kernel: Any = None
+    n_init = 1
+    random_state: Any = None
+
     _undocumented = ("tau_", "evenness_", "squared_norm_")
+    _described = {  # noqa: RUF012
+        "gate": """{"softmax", "sigmoid"}, default="softmax"
+    How the weights of the kernels at a sample follow from the gate's linear functions: they sum to one, or
+    each lies between 0 and 1.""",
+    }
 
     def fit(self, X, y, sample_weight=None):
         """Fit the model.
@@ -47,7 +58,7 @@ class GatedMKL(BaseMKL):
         return self._fit(X, y, sample_weight)
 
     def _check_parameters(self):
-        self._check_common()
+        super()._check_parameters()
         check_option("gate", self.gate, tuple(GATES))
         check_integer("n_init", self.n_init, low=1)
 
@@ -152,109 +163,3 @@ class GatedMKL(BaseMKL):
             vectors = (alpha * self.gating_[:, :, m])[:, columns]
             parts[:, :, 0, m] = eta[:, :, m] * (grams.block(m, rows, columns) @ vectors.T)
         return parts
-
-
-@document
-class LMKLClassifier(ClassifierPart, GatedMKL):
-    """Localized multiple kernel learning with a gate, for classification: not convex.
-
-    `gate` is ``"softmax"`` or ``"sigmoid"``; ``gate_kernel=Linear()`` is the linear gate on raw
-    columns. `kernel_weights_` holds the mean of the gate over the training samples, and
-    `duality_gap_` is that of the support vector machine for the final gate: the problem is not
-    convex, and nothing certifies the gate itself.
-
-    References
-    ----------
-    Gonen, Alpaydin: Localized multiple kernel learning. ICML, 2008; in the kernelised form of the
-    supplement of Lei, Binder, Dogan, Kloft, 2016.
-
-    Examples
-    --------
-    >>> from localmkl import LMKLClassifier
-    >>> from localmkl.datasets import make_localized
-    >>> X, y = make_localized(n_samples=100, random_state=0)[:2]
-    >>> model = LMKLClassifier(random_state=0).fit(X, y)
-    >>> model.gating(X).sum(axis=1).round(6).min()
-    np.float64(1.0)
-    """
-
-    def __init__(
-        self,
-        kernels=None,
-        *,
-        C=1.0,
-        gate="softmax",
-        gate_kernel=None,
-        normalize="multiplicative",
-        tol=1e-3,
-        max_iter=500,
-        n_init=1,
-        class_weight=None,
-        random_state=None,
-        n_jobs=None,
-        verbose=0,
-    ):
-        self.kernels = kernels
-        self.C = C
-        self.gate = gate
-        self.gate_kernel = gate_kernel
-        self.normalize = normalize
-        self.tol = tol
-        self.max_iter = max_iter
-        self.n_init = n_init
-        self.class_weight = class_weight
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
-
-
-@document
-class LMKLRegressor(RegressorPart, GatedMKL):
-    """Localized multiple kernel learning with a gate, for regression: not convex.
-
-    `gate` is ``"softmax"`` or ``"sigmoid"``; ``gate_kernel=Linear()`` is the linear gate on raw
-    columns. `kernel_weights_` holds the mean of the gate over the training samples, and
-    `duality_gap_` is that of the support vector machine for the final gate: the problem is not
-    convex, and nothing certifies the gate itself.
-
-    References
-    ----------
-    Gonen, Alpaydin: Localized algorithms for multiple kernel learning. Pattern Recognition 46, 2013.
-
-    Examples
-    --------
-    >>> from localmkl import LMKLRegressor
-    >>> from localmkl.datasets import make_localized
-    >>> X, y = make_localized(n_samples=100, regression=True, random_state=0)[:2]
-    >>> LMKLRegressor(random_state=0).fit(X, y).gating(X).shape
-    (100, 4)
-    """
-
-    def __init__(
-        self,
-        kernels=None,
-        *,
-        C=1.0,
-        gate="softmax",
-        gate_kernel=None,
-        epsilon=0.1,
-        normalize="multiplicative",
-        tol=1e-3,
-        max_iter=500,
-        n_init=1,
-        random_state=None,
-        n_jobs=None,
-        verbose=0,
-    ):
-        self.kernels = kernels
-        self.C = C
-        self.gate = gate
-        self.gate_kernel = gate_kernel
-        self.epsilon = epsilon
-        self.normalize = normalize
-        self.tol = tol
-        self.max_iter = max_iter
-        self.n_init = n_init
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose

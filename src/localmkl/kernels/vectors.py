@@ -25,10 +25,11 @@ from sklearn.metrics.pairwise import (
     rbf_kernel,
 )
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils import _safe_indexing, check_array
+from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
 from localmkl._checks import check_integer, check_number
+from localmkl._sklearn import take
 
 MEDIAN_ROWS = 1000
 """Most rows whose pairwise distances are looked at for a data-driven width: half a million distances fix a
@@ -80,7 +81,7 @@ class Kernel(BaseEstimator, ABC):
     def diag(self, X):
         """Return ``k(x, x)`` for every row of `X`."""
         n_rows = X.shape[0] if hasattr(X, "shape") else len(X)
-        singles = (_safe_indexing(X, [i]) for i in range(n_rows))
+        singles = (take(X, [i]) for i in range(n_rows))
         return np.array([float(self(row)[0, 0]) for row in singles])
 
 
@@ -160,7 +161,7 @@ class VectorKernel(Kernel):
             single = isinstance(self.columns, str | numbers.Integral)
             chosen = [self.columns] if single else self.columns
             try:
-                picked = _safe_indexing(X, chosen, axis=1)
+                picked = take(X, chosen, axis=1)
             except (IndexError, KeyError, ValueError) as error:
                 raise ValueError(f"{name} cannot take `columns` {self.columns!r}: {error}") from error
         try:

@@ -13,14 +13,13 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import clone, is_classifier
-from sklearn.model_selection._validation import _score
-from sklearn.utils.metaestimators import _safe_split
-from sklearn.utils.validation import _check_method_params
 
 from localmkl._resources import NUMBER
-from localmkl.estimators._base import BLOCK_ENTRIES, COSINE
-from localmkl.estimators._gating import GATE_MATRICES
-from localmkl.estimators._memory import Memory
+from localmkl._sklearn import score, scorers_in, split_params, split_rows
+from localmkl.estimators.base import COSINE
+from localmkl.estimators.context import Memory
+from localmkl.estimators.gating import GATE_MATRICES
+from localmkl.estimators.rows import BLOCK_ENTRIES
 from localmkl.kernels import GramStack
 from localmkl.model_selection.plan import lane_of
 
@@ -90,7 +89,7 @@ class Job:
 
     def fit_params_of(self, rows):
         """Return the parameters of ``fit`` for some rows; None stands for all rows."""
-        return _check_method_params(self.X, self.fit_params, rows)
+        return split_params(self.X, self.fit_params, rows)
 
     def stack_key(self, grams, model, train):
         """Return what identifies a model's stack: its fitted kernels (none if they cannot be), cosine."""
@@ -133,7 +132,7 @@ class Job:
 
     def prepared(self, memory, chain, fold):
         """Return a memory that knows normalisation and partition already."""
-        X, y = _safe_split(self.estimator, self.X, self.y, fold.train)
+        X, y = split_rows(self.estimator, self.X, self.y, fold.train)
         for number in chain.candidates:
             model = self.model(number)
             model._memory = memory
@@ -185,14 +184,14 @@ def run_chain(key, fold, chain, *parts):
 
 def columns_of(job, memory, fold, chain):
     """Yield, column by column, a list of (candidate, result) in the form of scikit-learn's searches."""
-    X_train, y_train = _safe_split(job.estimator, job.X, job.y, fold.train)
-    X_test, y_test = _safe_split(job.estimator, job.X, job.y, fold.test, fold.train)
+    X_train, y_train = split_rows(job.estimator, job.X, job.y, fold.train)
+    X_test, y_test = split_rows(job.estimator, job.X, job.y, fold.test, fold.train)
     if memory.stack is not None:
         memory = replace(memory, known=((X_test, fold.test), (X_train, fold.train)))
     fit_params = job.fit_params_of(fold.train)
-    parts = {"test": (X_test, y_test, _check_method_params(job.X, job.score_params, fold.test))}
+    parts = {"test": (X_test, y_test, split_params(job.X, job.score_params, fold.test))}
     if job.return_train_score:
-        parts["train"] = (X_train, y_train, _check_method_params(job.X, job.score_params, fold.train))
+        parts["train"] = (X_train, y_train, split_params(job.X, job.score_params, fold.train))
     tracks: dict = {}
     for column in chain.columns:
         start = time.perf_counter()
@@ -254,9 +253,9 @@ def _result(job, outcome, parts):
     start = time.perf_counter()
     for name, (X, y, params) in parts.items():
         if not failed:
-            scores = _score(outcome, X, y, job.scorer, params, job.error_score)
-        elif hasattr(job.scorer, "_scorers"):
-            scores = dict.fromkeys(job.scorer._scorers, job.error_score)
+            scores = score(outcome, X, y, job.scorer, params, job.error_score)
+        elif scorers_in(job.scorer) is not None:
+            scores = dict.fromkeys(scorers_in(job.scorer), job.error_score)
         else:
             scores = job.error_score
         result[f"{name}_scores"] = scores

@@ -12,8 +12,8 @@ import numpy as np
 
 from localmkl._files import scratch_array
 from localmkl._resources import available_memory, disk_room, matrix_bytes, require_memory
-from localmkl.estimators._base import COSINE
-from localmkl.estimators._memory import Memory
+from localmkl.estimators.base import COSINE
+from localmkl.estimators.context import Memory
 from localmkl.kernels import GramStack, compute_stack, fit_kernels
 from localmkl.kernels.stack import cosine_scales, take_rows
 from localmkl.kernels.vectors import CallableKernel

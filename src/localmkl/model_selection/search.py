@@ -13,13 +13,18 @@ import numpy as np
 from joblib import effective_n_jobs
 from sklearn.base import clone, is_classifier
 from sklearn.model_selection import ParameterGrid, ParameterSampler, check_cv
-from sklearn.model_selection._search import BaseSearchCV
-from sklearn.model_selection._validation import _insert_error_scores, _warn_or_raise_about_fit_failures
 from sklearn.utils import check_random_state, indexable
-from sklearn.utils.validation import _check_method_params
 
 from localmkl import __version__
-from localmkl.estimators._base import BaseMKL
+from localmkl._sklearn import (
+    BaseSearchCV,
+    insert_error_scores,
+    report_failures,
+    responses_for,
+    scorers_in,
+    split_params,
+)
+from localmkl.estimators.base import BaseMKL
 from localmkl.kernels import GramStack
 from localmkl.model_selection.cells import Fold, Job
 from localmkl.model_selection.checkpoint import Checkpoint, fingerprint
@@ -162,13 +167,13 @@ class MKLSearchCV(BaseSearchCV):
         if self.estimator._precomputed and not isinstance(X, GramStack):
             X = GramStack(X)
         X, y = indexable(X, y)
-        params = _check_method_params(X, params=params)
+        params = split_params(X, params=params)
         routed = self._get_routed_params_for_fit(params)
         cv = check_cv(self.cv, y, classifier=is_classifier(self.estimator))
         splits = cv.split(X, y, **routed.splitter.split)
         folds = [Fold.of(number, pair) for number, pair in enumerate(splits)]
         scorer, refit_metric = self._get_scorers()
-        several = getattr(scorer, "_scorers", None)
+        several = scorers_in(scorer)
         for name, one in several.items() if several else [(self.scoring, scorer)]:
             check_scorer(name, one, self.estimator)
         job = Job(
@@ -233,9 +238,9 @@ class MKLSearchCV(BaseSearchCV):
         """Set what ``GridSearchCV`` sets, from the results of the candidates that are complete."""
         candidates = [job.candidates[number] for number in results]
         out = [cell for cells in results.values() for cell in cells]
-        _warn_or_raise_about_fit_failures(out, self.error_score)
+        report_failures(out, self.error_score)
         if callable(self.scoring):
-            _insert_error_scores(out, self.error_score)
+            insert_error_scores(out, self.error_score)
         self.n_splits_ = n_splits
         self.cv_results_ = self._format_results(candidates, n_splits, out)
         scores = out[0]["test_scores"]
@@ -243,7 +248,7 @@ class MKLSearchCV(BaseSearchCV):
         if callable(self.scoring) and self.multimetric_:
             self._check_refit_for_multimetric(scores)
             refit_metric = self.refit
-        self.scorer_ = getattr(job.scorer, "_scorers", job.scorer)
+        self.scorer_ = scorers_in(job.scorer) or job.scorer
         self._check_scores(scores if self.multimetric_ else ["score"], len(candidates))
         if self.refit or not self.multimetric_:
             self.best_index_ = self._select_best_index(self.refit, refit_metric, self.cv_results_)
@@ -282,8 +287,7 @@ def check_scorer(name, scorer, estimator):
         One of scikit-learn's says what it needs; others are believed.
     estimator : estimator of localmkl
     """
-    needed = getattr(scorer, "_response_method", None)
-    needed = (needed,) if isinstance(needed, str) else needed
+    needed = responses_for(scorer)
     if needed and not any(hasattr(estimator, method) for method in needed):
         raise ValueError(
             f"The score {name!r} needs {needed[0]}, which {type(estimator).__name__} does not have; choose "

@@ -6,9 +6,8 @@ import numpy as np
 from sklearn.base import clone, is_classifier
 from sklearn.model_selection import check_cv
 from sklearn.utils import indexable
-from sklearn.utils.metaestimators import _safe_split
-from sklearn.utils.validation import _check_method_params
 
+from localmkl._sklearn import split_params, split_rows
 from localmkl.model_selection.search import MKLSearchCV
 
 
@@ -128,17 +127,17 @@ def nested_cross_validate(search, X, y, *, cv=None, return_estimator=False, **pa
     if not search.refit:
         raise ValueError("`search` must refit the best candidate to be judged, got refit=False.")
     X, y = indexable(X, y)
-    params = _check_method_params(X, params=params)
+    params = split_params(X, params=params)
     outer = check_cv(cv, y, classifier=is_classifier(search.estimator))
     rows = []
     for number, (train, test) in enumerate(outer.split(X, y, params.get("groups"))):
         inner = clone(search)
         if search.checkpoint is not None:
             inner.set_params(checkpoint=f"{search.checkpoint}.{number}")
-        X_train, y_train = _safe_split(search.estimator, X, y, train)
-        X_test, y_test = _safe_split(search.estimator, X, y, test, train)
+        X_train, y_train = split_rows(search.estimator, X, y, train)
+        X_test, y_test = split_rows(search.estimator, X, y, test, train)
         start = time.perf_counter()
-        inner.fit(X_train, y_train, **_check_method_params(X, params, train))
+        inner.fit(X_train, y_train, **split_params(X, params, train))
         fitted = time.perf_counter()
         scores = _scores(inner, X_test, y_test)
         row = {f"test_{name}": score for name, score in scores.items()}

@@ -10,7 +10,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from localmkl._checks import listed
-from localmkl.estimators._base import BaseMKL
+from localmkl.estimators.base import BaseMKL
 from localmkl.explain import (
     class_shares,
     kernel_contributions,

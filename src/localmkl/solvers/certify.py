@@ -188,7 +188,7 @@ def _judge(problem, weights, alpha, products):
 
 @dataclass(frozen=True)
 class Terms:
-    """What `bracket` needs of a kernel machine: values, and bounds of their rounding errors.
+    """The terms of primal and dual that `bracket` needs: values, and bounds of their rounding errors.
 
     scores, scores_error: f without the intercept, (n,). regulariser, penalty: the quadratic parts of primal
     and dual. span: bounds ``|f_i - b|^2 / (2 P)`` of every answer whose primal is P.

@@ -287,7 +287,7 @@ def _run(descent, rng, max_iter, callback):
 
 
 class _Descent:
-    """What every run shares: the data, the options, and one buffer for the combined kernel."""
+    """The data of all runs: the problem, the options, and one buffer for the combined kernel."""
 
     def __init__(self, problem, gate_gram, gate, tol):
         self.problem = problem
@@ -347,7 +347,7 @@ class _Descent:
 
 
 class Gate(NamedTuple):
-    """How activations z (n, M) become weights eta (n, M), and how a gradient goes back.
+    """The way from activations z (n, M) to weights eta (n, M), and of a gradient back.
 
     Attributes
     ----------

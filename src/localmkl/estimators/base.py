@@ -3,27 +3,31 @@
 import warnings
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import compute_class_weight
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import (
-    _check_feature_names,
-    _check_n_features,
-    _check_sample_weight,
-    _num_samples,
     check_consistent_length,
     check_is_fitted,
-    column_or_1d,
     validate_data,
 )
 
 from localmkl._checks import check_finite_decisions, check_integer, check_number, check_option
 from localmkl._resources import NUMBER, computing_bytes, matrix_bytes, require_memory
-from localmkl.estimators._memory import Memory
+from localmkl._sklearn import check_feature_names, check_n_features, check_sample_weight, count_rows
+from localmkl.estimators.context import Memory
+from localmkl.estimators.rows import (
+    BLOCK_ENTRIES,
+    are_strings,
+    is_stack,
+    num_columns,
+    put_together,
+    row_blocks,
+    take_apart,
+)
 from localmkl.kernels import CrossGrams, GramStack, compute_stack, default_kernels, fit_kernels
 from localmkl.kernels.stack import (
     NORMALIZATIONS,
@@ -35,13 +39,10 @@ from localmkl.kernels.stack import (
     sweeps,
     take_rows,
 )
-from localmkl.solvers.losses import EpsilonInsensitive, Hinge
 from localmkl.solvers.objective import Problem
 
 PRECOMPUTED = "precomputed"
 COSINE = "cosine"
-BLOCK_ENTRIES = 2**22 + 2**19
-"""Entries of one cross-Gram that prediction holds: just more than the C library keeps when they are freed."""
 
 
 @dataclass(frozen=True)
@@ -58,10 +59,16 @@ class BaseMKL(BaseEstimator, ABC):
 
     Subclasses say how to fit the gate (`_fit_gate`), how to solve (`_solve_classes`), what to
     keep of the solutions (`_store`) and how a block of new rows is weighed (`_contributions_block`).
+    Parameters are class attributes that hold the default, here and in other parts of an estimator.
     """
 
-    @abstractmethod
-    def _check_parameters(self): ...
+    kernels: Any = None
+    C = 1.0
+    normalize: Any = "multiplicative"
+    tol = 1e-3
+    max_iter = 500
+    n_jobs: Any = None
+    verbose = 0
 
     _memory: Memory | None = None
     """What a search shares between fits; it takes it away when it is done."""
@@ -127,7 +134,7 @@ class BaseMKL(BaseEstimator, ABC):
         weights = None
         if sample_weight is not None:
             # The weights belong to the rows whatever the rows are: strings, a stack, a table.
-            weights = _check_sample_weight(
+            weights = check_sample_weight(
                 sample_weight, np.empty((len(y), 1)), dtype=np.float64, ensure_non_negative=True
             )
         targets, costs = self._targets(y, weights)
@@ -142,15 +149,15 @@ class BaseMKL(BaseEstimator, ABC):
 
     def _fitting_bytes(self, X, n_problems, unlabeled=None):
         """Return the number of kernels and the peak of a fit, beyond what there is before."""
-        n_samples, itemsize, stack, computing = _num_samples(X), NUMBER, 0, 0
+        n_samples, itemsize, stack, computing = count_rows(X), NUMBER, 0, 0
         if self._precomputed:
             n_kernels, itemsize = X.n_kernels, X.dtype.itemsize
         else:
             n_kernels = self._n_kernels
-            computing = computing_bytes(n_kernels, n_samples, _num_columns(X))
+            computing = computing_bytes(n_kernels, n_samples, num_columns(X))
         if not self._precomputed or self.normalize == COSINE:
             stack, itemsize = n_kernels * matrix_bytes(n_samples), NUMBER
-        joint = n_samples if unlabeled is None else n_samples + _num_samples(unlabeled)
+        joint = n_samples if unlabeled is None else n_samples + count_rows(unlabeled)
         after = max(
             self._gating_bytes(joint), self._solving_bytes(n_samples, n_kernels, n_problems, itemsize)
         )
@@ -194,7 +201,8 @@ class BaseMKL(BaseEstimator, ABC):
             delayed(solve)(problem, serial and posed.parallel) for problem in posed.problems
         )
 
-    def _check_common(self):
+    def _check_parameters(self):
+        """Raise if a parameter is wrong whatever the data are."""
         check_number("C", self.C, low=0.0, low_open=True, finite=True)
         check_number("tol", self.tol, low=0.0, low_open=True, finite=True)
         check_integer("max_iter", self.max_iter, low=1)
@@ -209,10 +217,10 @@ class BaseMKL(BaseEstimator, ABC):
         if isinstance(X, GramStack):
             raise ValueError("A `GramStack` needs `kernels='precomputed'`, got other kernels.")
         if hasattr(X, "columns") and hasattr(X, "iloc"):
-            _check_feature_names(self, X, reset=reset)
-            _check_n_features(self, X, reset=reset)
+            check_feature_names(self, X, reset=reset)
+            check_n_features(self, X, reset=reset)
             return X
-        if _are_strings(X):
+        if are_strings(X):
             if reset and self.kernels is None:
                 raise ValueError(
                     "`kernels` must name kernels for sequences when the rows are text, got None; for "
@@ -231,7 +239,7 @@ class BaseMKL(BaseEstimator, ABC):
 
     def _check_stack(self, X, *, reset):
         if not isinstance(X, GramStack):
-            if _is_stack(X):
+            if is_stack(X):
                 X = GramStack(X)
             else:
                 X = GramStack(validate_data(self, X, reset=reset, dtype=[np.float64, np.float32]))
@@ -413,7 +421,7 @@ class BaseMKL(BaseEstimator, ABC):
         """Return the state with a data frame of reference rows taken apart, for files without code."""
         state = super().__getstate__()
         if hasattr(state.get("rows_"), "iloc"):
-            state = {**state, "rows_": None, "frame_": _take_apart(state["rows_"])}
+            state = {**state, "rows_": None, "frame_": take_apart(state["rows_"])}
         if "feature_names_in_" in state:  # as one array, not as one object for each name
             state = {**state, "feature_names_in_": state["feature_names_in_"].astype(str)}
         return state
@@ -423,7 +431,7 @@ class BaseMKL(BaseEstimator, ABC):
         state = dict(state)
         parts = state.pop("frame_", None)
         if parts is not None:
-            state["rows_"] = _put_together(parts)
+            state["rows_"] = put_together(parts)
         if "feature_names_in_" in state:
             state["feature_names_in_"] = state["feature_names_in_"].astype(object)
         super().__setstate__(state)
@@ -433,179 +441,3 @@ class BaseMKL(BaseEstimator, ABC):
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = self._precomputed
         return tags
-
-
-class ClassifierPart(ClassifierMixin):
-    """Labels in, labels out: one problem for two classes, one-versus-all for more."""
-
-    def _check_y(self, y):
-        if y is None:
-            raise ValueError(
-                "This classifier requires y to be passed, but the target y is None; pass the labels."
-            )
-        y = column_or_1d(y, warn=True)
-        if y.dtype.kind == "f" and not np.isfinite(y).all():
-            raise ValueError("Input y contains NaN or infinity; every sample needs a label.")
-        if y.dtype == object and any(_is_missing(label) for label in y):
-            raise ValueError("Input y contains missing labels (None or NaN); remove those rows.")
-        check_classification_targets(y)
-        return y
-
-    def _targets(self, y, sample_weight):
-        self.classes_, codes = np.unique(y, return_inverse=True)
-        counted = codes if sample_weight is None else codes[sample_weight > 0.0]
-        if len(np.unique(counted)) < 2:
-            only = self.classes_.tolist()[counted[0]] if len(counted) else None
-            raise ValueError(
-                "Classification needs samples of at least 2 classes with positive weight, got one "
-                f"class: {only!r}."
-            )
-        weight_of = compute_class_weight(self.class_weight, classes=self.classes_, y=y)
-        if not (np.isfinite(weight_of).all() and weight_of.min() > 0.0):
-            raise ValueError(f"`class_weight` must hold positive numbers, got {self.class_weight!r}.")
-        costs = self.C * weight_of[codes]
-        costs = costs if sample_weight is None else costs * sample_weight
-        positive = [1] if len(self.classes_) == 2 else range(len(self.classes_))
-        targets = np.stack([np.where(codes == k, 1.0, -1.0) for k in positive])
-        return targets, np.broadcast_to(costs, targets.shape)
-
-    @property
-    def _loss(self):
-        return Hinge()
-
-    def decision_function(self, X):
-        """Return the decision value of each sample.
-
-        Parameters
-        ----------
-        X : rows, or cross-Grams when precomputed
-            The samples.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,), or (n_samples, n_classes) with more than two classes
-            Positive values speak for ``classes_[1]``; of several classes the largest wins.
-        """
-        return self._decide(X)
-
-    def predict(self, X):
-        """Return the predicted class of each sample.
-
-        Parameters
-        ----------
-        X : rows, or cross-Grams when precomputed
-            The samples.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            Labels out of ``classes_``.
-        """
-        decisions = self._decide(X)
-        if decisions.ndim == 1:
-            return self.classes_[(decisions > 0.0).astype(int)]
-        return self.classes_[decisions.argmax(axis=1)]
-
-
-class RegressorPart(RegressorMixin):
-    """Real targets in, real predictions out."""
-
-    def _check_parameters(self):
-        super()._check_parameters()
-        check_number("epsilon", self.epsilon, low=0.0, finite=True)
-
-    def _check_y(self, y):
-        if y is None:
-            raise ValueError(
-                "This regressor requires y to be passed, but the target y is None; pass the target values."
-            )
-        y = column_or_1d(y, warn=True)
-        try:
-            y = y.astype(np.float64)
-        except (TypeError, ValueError) as error:
-            raise ValueError(f"`y` must hold numbers for regression, got text: {error}.") from error
-        if not np.isfinite(y).all():
-            raise ValueError("Input y contains NaN or infinity; every sample needs a finite target.")
-        return y
-
-    def _targets(self, y, sample_weight):
-        costs = np.full(len(y), float(self.C)) if sample_weight is None else self.C * sample_weight
-        if not costs.sum() > 0.0:
-            raise ValueError("`sample_weight` must be positive for at least one sample.")
-        return y[None, :], costs[None, :]
-
-    @property
-    def _loss(self):
-        return EpsilonInsensitive(float(self.epsilon))
-
-    def predict(self, X):
-        """Return the predicted value of each sample.
-
-        Parameters
-        ----------
-        X : rows, or cross-Grams when precomputed
-            The samples.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            Predicted targets.
-        """
-        return self._decide(X)
-
-
-def _take_apart(frame):
-    """Return the names of the columns, and one matrix for each type: thousands of columns are few arrays."""
-    types = np.array([str(dtype) for dtype in frame.dtypes])
-    places = {kind: np.flatnonzero(types == kind) for kind in dict.fromkeys(types.tolist())}
-    blocks = [[where, frame.iloc[:, where].to_numpy()] for where in places.values()]
-    return {"names": np.array([str(name) for name in frame.columns]), "blocks": blocks}
-
-
-def _put_together(parts):
-    import pandas as pd
-
-    columns: dict[int, np.ndarray] = {}
-    for places, block in parts["blocks"]:
-        columns |= {int(place): column for place, column in zip(places, block.T, strict=True)}
-    frame = pd.DataFrame({place: columns[place] for place in sorted(columns)})
-    return frame.set_axis(parts["names"].tolist(), axis=1)
-
-
-def row_blocks(n_rows, n_columns):
-    """Return slices over the rows whose cross-Gram stays small."""
-    step = max(1, BLOCK_ENTRIES // max(n_columns, 1))
-    return [slice(start, min(start + step, n_rows)) for start in range(0, n_rows, step)]
-
-
-def concatenate_rows(X, other):
-    """Return the rows of `X` followed by those of `other`."""
-    if hasattr(X, "iloc"):
-        import pandas as pd
-
-        return pd.concat([X, other], axis=0)
-    return np.concatenate([X, other])
-
-
-def _is_missing(label):
-    try:
-        return label is None or bool(label != label)
-    except TypeError:  # pandas.NA is neither equal nor unequal to anything
-        return True
-
-
-def _num_columns(X):
-    """Return the columns of a table; rows that are no table count none."""
-    return X.shape[1] if len(getattr(X, "shape", ())) == 2 else 0
-
-
-def _is_stack(X):
-    if isinstance(X, list | tuple):
-        return len(X) > 0 and getattr(X[0], "ndim", 0) == 2
-    return getattr(X, "ndim", 0) == 3
-
-
-def _are_strings(X):
-    if not isinstance(X, list | tuple | np.ndarray) or _num_samples(X) == 0:
-        return False
-    return isinstance(X[0], str | bytes)

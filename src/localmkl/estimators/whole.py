@@ -15,13 +15,13 @@ from numbers import Integral, Real
 
 import numpy as np
 from sklearn.base import is_classifier
-from sklearn.utils.validation import _is_fitted
 
 from localmkl._checks import check_integer, check_memberships, check_number
-from localmkl.estimators._base import COSINE
-from localmkl.estimators._gating import GateKernel, KMeansGate, MatrixGate, ModelGate, OneCluster
+from localmkl._sklearn import is_fitted
+from localmkl.estimators.base import COSINE
 from localmkl.estimators.convex import GlobalMKL
 from localmkl.estimators.gated import GatedMKL
+from localmkl.estimators.gating import GateKernel, KMeansGate, MatrixGate, ModelGate, OneCluster
 from localmkl.kernels import (
     RBF,
     Chi2,
@@ -43,7 +43,7 @@ LARGEST = 1e150
 
 def check_whole(model):
     """Raise ValueError unless the attributes of a fitted estimator of localmkl fit together."""
-    if not _is_fitted(model):
+    if not is_fitted(model):
         return
     try:
         _check_fitted(model)

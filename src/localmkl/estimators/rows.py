@@ -1,0 +1,61 @@
+"""Rows in the forms that estimators take them: arrays, data frames, sequences; blocks of them."""
+
+import numpy as np
+
+from localmkl._sklearn import count_rows
+
+BLOCK_ENTRIES = 2**22 + 2**19
+"""Entries of one cross-Gram that prediction holds: just more than the C library keeps when they are freed."""
+
+
+def take_apart(frame):
+    """Return the names of the columns, and one matrix for each type: thousands of columns are few arrays."""
+    types = np.array([str(dtype) for dtype in frame.dtypes])
+    places = {kind: np.flatnonzero(types == kind) for kind in dict.fromkeys(types.tolist())}
+    blocks = [[where, frame.iloc[:, where].to_numpy()] for where in places.values()]
+    return {"names": np.array([str(name) for name in frame.columns]), "blocks": blocks}
+
+
+def put_together(parts):
+    """Undo `take_apart`."""
+    import pandas as pd
+
+    columns: dict[int, np.ndarray] = {}
+    for places, block in parts["blocks"]:
+        columns |= {int(place): column for place, column in zip(places, block.T, strict=True)}
+    frame = pd.DataFrame({place: columns[place] for place in sorted(columns)})
+    return frame.set_axis(parts["names"].tolist(), axis=1)
+
+
+def row_blocks(n_rows, n_columns):
+    """Return slices over the rows whose cross-Gram stays small."""
+    step = max(1, BLOCK_ENTRIES // max(n_columns, 1))
+    return [slice(start, min(start + step, n_rows)) for start in range(0, n_rows, step)]
+
+
+def concatenate_rows(X, other):
+    """Return the rows of `X` followed by those of `other`."""
+    if hasattr(X, "iloc"):
+        import pandas as pd
+
+        return pd.concat([X, other], axis=0)
+    return np.concatenate([X, other])
+
+
+def num_columns(X):
+    """Return the columns of a table; rows that are no table count none."""
+    return X.shape[1] if len(getattr(X, "shape", ())) == 2 else 0
+
+
+def is_stack(X):
+    """Whether an array, or a list of them, holds Grams of several kernels."""
+    if isinstance(X, list | tuple):
+        return len(X) > 0 and getattr(X[0], "ndim", 0) == 2
+    return getattr(X, "ndim", 0) == 3
+
+
+def are_strings(X):
+    """Whether rows are text."""
+    if not isinstance(X, list | tuple | np.ndarray) or count_rows(X) == 0:
+        return False
+    return isinstance(X[0], str | bytes)
