@@ -134,6 +134,7 @@ class Smooth(Loss):
         return b
 
 
+@dataclass(frozen=True)
 class Hinge(PiecewiseLinear):
     """``max(0, 1 - y f)``.
 
@@ -157,6 +158,7 @@ class Hinge(PiecewiseLinear):
         return y - scores, C, -float(C[y > 0].sum())
 
 
+@dataclass(frozen=True)
 class SquaredHinge(Smooth):
     """``max(0, 1 - y f)^2``.
 
@@ -185,6 +187,7 @@ class SquaredHinge(Smooth):
         return np.abs(alpha) + _square_over(alpha, 4.0 * C)
 
 
+@dataclass(frozen=True)
 class LogLoss(Smooth):
     """``log(1 + exp(-y f))``: the negative logarithm of a probability, 1 / (1 + exp(-y f)).
 
@@ -285,6 +288,7 @@ class Quantile(PiecewiseLinear):
         return y - scores, C, -self.quantile * float(C.sum())
 
 
+@dataclass(frozen=True)
 class SquaredError(Smooth):
     """``(y - f)^2 / 2``: kernel ridge regression with penalty 1 / C.
 
