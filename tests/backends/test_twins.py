@@ -143,6 +143,7 @@ def test_block_norms_agree_and_are_quadratic_forms(rows):
 def test_svm_solvers_agree(C, epsilon, shrink):
     rng = np.random.default_rng(0)
     n = 60
+    ridge = rng.uniform(size=n) * (C == 1.0)
     X = rng.normal(size=(n, 20))
     K = X @ X.T / 20
     y = rng.normal(size=n) if epsilon else np.sign(rng.normal(size=n))
@@ -152,14 +153,15 @@ def test_svm_solvers_agree(C, epsilon, shrink):
     for backend in (compiled, reference):
         alpha, gradient = np.zeros(n), -y.copy()
         steps, violation = backend.solve_svm(
-            K, y, epsilon, lower, upper, alpha, gradient, 1e-8, 10**6, shrink
+            K, ridge, y, epsilon, lower, upper, alpha, gradient, 1e-8, 10**6, shrink
         )
         assert violation <= 1e-8
         assert steps > 0
         assert np.all((alpha >= lower) & (alpha <= upper))
         assert abs(alpha.sum()) <= 1e-10 * C
-        np.testing.assert_allclose(gradient, K @ alpha - y, atol=1e-9 * max(1.0, C))
-        found.append(0.5 * alpha @ K @ alpha - y @ alpha + epsilon * np.abs(alpha).sum())
+        curved = K + np.diag(ridge)
+        np.testing.assert_allclose(gradient, curved @ alpha - y, atol=1e-9 * max(1.0, C))
+        found.append(0.5 * alpha @ curved @ alpha - y @ alpha + epsilon * np.abs(alpha).sum())
     assert found[0] == pytest.approx(found[1], rel=1e-9)
 
 
@@ -169,7 +171,7 @@ def test_the_step_limit_is_kept_and_the_violation_honest():
     K, y = X @ X.T, np.sign(rng.normal(size=50))
     alpha, gradient = np.zeros(50), -y.copy()
     bounds = np.minimum(0.0, y), np.maximum(0.0, y)
-    steps, violation = compiled.solve_svm(K, y, 0.0, *bounds, alpha, gradient, 1e-9, 7)
+    steps, violation = compiled.solve_svm(K, np.zeros(50), y, 0.0, *bounds, alpha, gradient, 1e-9, 7)
     assert steps == 7
     low, high = gradient[alpha > bounds[0]].max(), gradient[alpha < bounds[1]].min()
     assert violation == pytest.approx(low - high)

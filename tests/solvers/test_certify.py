@@ -40,7 +40,7 @@ def exact_gap(problem, solution):
         for j in range(weights.shape[0]):
             q[j, m] = max(u[:, j] @ gram @ u[:, j], 0)  # Grams are positive semidefinite but for rounding
             f = f + c[:, j] * weights[j, m] * (gram @ u[:, j])
-    epsilon = Fraction(problem.loss.epsilon)
+    epsilon = Fraction(problem.loss.tube)
     slack = 1 - y * f if isinstance(problem.loss, Hinge) else np.abs(y - f) - epsilon
     radius = max(Fraction(1), *weights.sum(axis=1))
     primal = radius * (weights * q).sum() / 2 + sum(C * np.maximum(slack, 0))

@@ -47,11 +47,11 @@ def independent_gap(problem, weights, alpha, intercept):
     if isinstance(problem.loss, Hinge):
         losses = np.maximum(0, 1 - problem.y * scores)
     else:
-        losses = np.maximum(0, np.abs(problem.y - scores) - problem.loss.epsilon)
+        losses = np.maximum(0, np.abs(problem.y - scores) - problem.loss.tube)
     primal = 0.5 * np.sum(weights * q) + problem.C @ losses
     star = {1: np.inf, np.inf: 1}.get(problem.p) or problem.p / (problem.p - 1)
     penalty = sum(np.linalg.norm(row, star) for row in np.maximum(q, 0))
-    dual = problem.y @ alpha - problem.loss.epsilon * np.abs(alpha).sum() - 0.5 * penalty
+    dual = problem.y @ alpha - problem.loss.tube * np.abs(alpha).sum() - 0.5 * penalty
     return (primal - dual) / primal
 
 
@@ -112,7 +112,7 @@ def _generic_optimum(problem, features):
     if isinstance(problem.loss, Hinge):
         losses = cp.pos(1 - cp.multiply(problem.y, score))
     else:
-        losses = cp.pos(cp.abs(problem.y - score) - problem.loss.epsilon)
+        losses = cp.pos(cp.abs(problem.y - score) - problem.loss.tube)
     task = cp.Problem(cp.Minimize(penalty + problem.C @ losses))
     return task.solve(solver=cp.CLARABEL)
 

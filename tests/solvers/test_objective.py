@@ -5,6 +5,7 @@ import pytest
 
 from localmkl.solvers.objective import closed_form_weights, dual_norm, uniform_weights
 
+
 @pytest.mark.parametrize("p", [1, 1.1, 4 / 3, 2, 10, np.inf])
 def test_the_dual_norm_is_the_supremum_over_the_ball(p):
     rng = np.random.default_rng(0)

@@ -82,10 +82,10 @@ def submatrix(K, index):
     return _submatrix(K, index).T
 
 
-def solve_svm(K, y, epsilon, lower, upper, alpha, gradient, tol, max_iter, shrink=True):
+def solve_svm(K, ridge, y, epsilon, lower, upper, alpha, gradient, tol, max_iter, shrink=True):
     """Solve the SVM/SVR dual in place; see `reference.solve_svm`."""
     flattest = tiny_curvature(K.diagonal())
-    return _smo(K, y, float(epsilon), lower, upper, alpha, gradient, tol, max_iter, shrink, flattest)
+    return _smo(K, ridge, y, float(epsilon), lower, upper, alpha, gradient, tol, max_iter, shrink, flattest)
 
 
 def _columns(gram, columns, start, stop, buffer):
@@ -328,11 +328,11 @@ def _pair_step(a_i, a_k, upper_i, lower_k, slope, curvature, epsilon):
 
 
 @numba.njit(nogil=True, cache=True, fastmath=_FASTMATH)
-def _smo(K, y, epsilon, lower, upper, alpha, gradient, tol, max_iter, shrink, flattest):
+def _smo(K, ridge, y, epsilon, lower, upper, alpha, gradient, tol, max_iter, shrink, flattest):
     n = K.shape[0]
     active = np.arange(n)
     n_active = n
-    diagonal = np.diag(K).copy()
+    diagonal = np.diag(K) + ridge
     countdown = min(n, _SHRINK_EVERY)
     n_iter = 0
     while True:
@@ -353,7 +353,7 @@ def _smo(K, y, epsilon, lower, upper, alpha, gradient, tol, max_iter, shrink, fl
         if not violation > tol or n_iter >= max_iter:
             if n_active == n:
                 return n_iter, max(violation, 0.0)
-            _rebuild_gradient(K, y, alpha, gradient, active, n_active)
+            _rebuild_gradient(K, ridge, y, alpha, gradient, active, n_active)
             active[:] = np.arange(n)
             n_active = n
             countdown = min(n, _SHRINK_EVERY)
@@ -392,6 +392,8 @@ def _smo(K, y, epsilon, lower, upper, alpha, gradient, tol, max_iter, shrink, fl
             for position in range(n_active):
                 other = active[position]
                 gradient[other] += change_i * K_i[other] + change_k * K_k[other]
+        gradient[i] += change_i * ridge[i]
+        gradient[k] += change_k * ridge[k]
         n_iter += 1
 
         countdown -= 1
@@ -425,13 +427,13 @@ def _shrink(epsilon, lower, upper, alpha, gradient, active, n_active, least_righ
 
 
 @numba.njit(nogil=True, cache=True, fastmath=_FASTMATH)
-def _rebuild_gradient(K, y, alpha, gradient, active, n_active):
+def _rebuild_gradient(K, ridge, y, alpha, gradient, active, n_active):
     """Recompute the gradient of the variables that were left out."""
     support = np.flatnonzero(alpha)
     for position in range(n_active, len(active)):
         k = active[position]
         K_k = K[k]
-        total = -y[k]
+        total = ridge[k] * alpha[k] - y[k]
         for s in support:
             total += K_k[s] * alpha[s]
         gradient[k] = total

@@ -1,7 +1,7 @@
 """Plain NumPy: what the hot functions on one kernel matrix mean.
 
 submatrix       K on some rows and columns
-solve_svm       min_a 1/2 a'Ka - y'a + epsilon |a|_1,  lower <= a <= upper,  sum(a) = 0
+solve_svm       min_a 1/2 a'(K + R)a - y'a + epsilon |a|_1,  lower <= a <= upper,  sum(a) = 0
 """
 
 import numpy as np
@@ -15,23 +15,25 @@ def submatrix(K, index):
     return np.asfortranarray(K[np.ix_(index, index)])
 
 
-def solve_svm(K, y, epsilon, lower, upper, alpha, gradient, tol, max_iter, shrink=True):
+def solve_svm(K, ridge, y, epsilon, lower, upper, alpha, gradient, tol, max_iter, shrink=True):
     """Solve the SVM/SVR dual by sequential minimal optimisation, in place.
 
-    Minimise ``1/2 a'Ka - y'a + epsilon |a|_1`` over ``lower <= a <= upper`` with the sum of a kept.
+    Minimise ``1/2 a'(K + R)a - y'a + epsilon |a|_1`` over ``lower <= a <= upper`` with the sum of a kept.
     A pair (i, k) moves by ``a_i += t``, ``a_k -= t``: i has the smallest right derivative, k promises the
     largest decrease to second order. Stop when no left derivative exceeds a right one by more than `tol`.
 
     Parameters
     ----------
     K : ndarray of shape (n, n)
+    ridge : ndarray of shape (n,)
+        The diagonal R.
     y, lower, upper : ndarray of shape (n,)
     epsilon : float
         Width of the insensitive tube; zero for the hinge loss.
     alpha : ndarray of shape (n,)
         Feasible start; overwritten by the solution.
     gradient : ndarray of shape (n,)
-        ``K @ alpha - y`` on entry and on return.
+        ``(K + R) @ alpha - y`` on entry and on return.
     tol : float
     max_iter : int
     shrink : bool
@@ -42,7 +44,7 @@ def solve_svm(K, y, epsilon, lower, upper, alpha, gradient, tol, max_iter, shrin
     n_iter : int
     violation : float
     """
-    diagonal = K.diagonal()
+    diagonal = K.diagonal() + ridge
     flattest = tiny_curvature(diagonal)
     for n_iter in range(max_iter + 1):
         right = gradient + np.where(alpha >= 0.0, epsilon, -epsilon)
@@ -60,6 +62,8 @@ def solve_svm(K, y, epsilon, lower, upper, alpha, gradient, tol, max_iter, shrin
             alpha[i], alpha[k], upper[i], lower[k], right[i] - left[k], curvature[k], epsilon
         )
         gradient += (step_i - alpha[i]) * K[i] + (step_k - alpha[k]) * K[k]
+        gradient[i] += (step_i - alpha[i]) * ridge[i]
+        gradient[k] += (step_k - alpha[k]) * ridge[k]
         alpha[i], alpha[k] = step_i, step_k
     return n_iter, max(violation, 0.0)
 

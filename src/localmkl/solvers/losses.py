@@ -3,8 +3,8 @@
     primal   sum_i C_i loss(f_i, y_i)
     dual     sum_i min_t [C_i loss(t, y_i) + alpha_i t] = - sum_i C_i loss*(-alpha_i / C_i, y_i)
 
-A `PiecewiseLinear` loss has the dual y'alpha - epsilon |alpha|_1 on a box; a `Smooth` one has slopes, from
-which its dual variables follow: alpha_i = -C_i loss'(f_i, y_i). Labels y are -1 and +1, targets are real.
+A `Boxed` loss consists of lines and parabolas: its dual is quadratic on a box. A `Smooth` one has slopes,
+from which dual variables follow: alpha_i = -C_i loss'(f_i, y_i). Labels y are -1 and +1, targets are real.
 """
 
 from abc import ABC, abstractmethod
@@ -46,16 +46,27 @@ class Loss(ABC):
         return np.abs(alpha * y)
 
 
-class PiecewiseLinear(Loss):
-    """A loss whose dual is ``y'alpha - epsilon |alpha|_1`` on a box.
+class Boxed(Loss):
+    """A loss whose dual is ``y'alpha - tube |alpha|_1 - 1/2 sum_i ridge_i alpha_i^2`` on a box."""
 
-    Attributes
-    ----------
-    epsilon : float
-        Half width of the tube around the target in which errors cost nothing.
-    """
+    @property
+    def tube(self) -> float:
+        """Half width of the tube around the target in which errors cost nothing."""
+        return 0.0
 
-    epsilon: float = 0.0
+    def ridge(self, C):
+        """Return the inverse curvature of each sample's loss, zero where it is piecewise linear."""
+        return np.zeros_like(C)
+
+    def dual_terms(self, alpha, y, C):  # noqa: D102
+        return y * alpha - self.tube * np.abs(alpha) - 0.5 * self.ridge(C) * alpha**2
+
+    def dual_sizes(self, alpha, y, C):  # noqa: D102
+        return np.abs(alpha) * (np.abs(y) + self.tube) + 0.5 * self.ridge(C) * alpha**2
+
+
+class PiecewiseLinear(Boxed):
+    """A loss that consists of lines; its best intercept is found exactly."""
 
     @abstractmethod
     def breakpoints(self, scores, y, C):
@@ -63,12 +74,6 @@ class PiecewiseLinear(Loss):
 
         Return where its slope jumps, by how much, and the slope at minus infinity.
         """
-
-    def dual_terms(self, alpha, y, C):  # noqa: D102
-        return y * alpha - self.epsilon * np.abs(alpha)
-
-    def dual_sizes(self, alpha, y, C):  # noqa: D102
-        return np.abs(alpha) * (np.abs(y) + self.epsilon)
 
     def best_intercept(self, scores, y, C):
         """Return the b that minimises ``sum_i C_i loss(scores_i + b, y_i)``, exactly.
@@ -159,7 +164,7 @@ class Hinge(PiecewiseLinear):
 
 
 @dataclass(frozen=True)
-class SquaredHinge(Smooth):
+class SquaredHinge(Boxed, Smooth):
     """``max(0, 1 - y f)^2``.
 
     Examples
@@ -178,13 +183,11 @@ class SquaredHinge(Smooth):
         return 2.0 * (y * scores < 1.0)
 
     def box(self, y, C):  # noqa: D102
-        return np.where(y > 0.0, 0.0, -np.inf), np.where(y > 0.0, np.inf, 0.0)
+        far = np.where(C > 0.0, np.inf, 0.0)
+        return np.where(y > 0.0, 0.0, -far), np.where(y > 0.0, far, 0.0)
 
-    def dual_terms(self, alpha, y, C):  # noqa: D102
-        return y * alpha - _square_over(alpha, 4.0 * C)
-
-    def dual_sizes(self, alpha, y, C):  # noqa: D102
-        return np.abs(alpha) + _square_over(alpha, 4.0 * C)
+    def ridge(self, C):  # noqa: D102
+        return _inverse(2.0 * C)
 
 
 @dataclass(frozen=True)
@@ -251,6 +254,10 @@ class EpsilonInsensitive(PiecewiseLinear):
     def box(self, y, C):  # noqa: D102
         return -C, C.copy()
 
+    @property
+    def tube(self):  # noqa: D102
+        return self.epsilon
+
     def breakpoints(self, scores, y, C):  # noqa: D102
         centre = y - scores
         points = np.concatenate([centre - self.epsilon, centre + self.epsilon])
@@ -308,17 +315,18 @@ class SquaredError(Smooth):
         return np.ones_like(scores)
 
     def box(self, y, C):  # noqa: D102
-        return np.full_like(C, -np.inf), np.full_like(C, np.inf)
+        far = np.where(C > 0.0, np.inf, 0.0)
+        return -far, far
 
     def dual_terms(self, alpha, y, C):  # noqa: D102
-        return y * alpha - _square_over(alpha, 2.0 * C)
+        return y * alpha - 0.5 * _inverse(C) * alpha**2
 
     def dual_sizes(self, alpha, y, C):  # noqa: D102
-        return np.abs(y * alpha) + _square_over(alpha, 2.0 * C)
+        return np.abs(y * alpha) + 0.5 * _inverse(C) * alpha**2
 
 
 @dataclass(frozen=True)
-class Huber(Smooth):
+class Huber(Boxed, Smooth):
     """``(y - f)^2 / 2`` for errors up to epsilon, ``epsilon |y - f| - epsilon^2 / 2`` beyond.
 
     Parameters
@@ -351,17 +359,13 @@ class Huber(Smooth):
     def box(self, y, C):  # noqa: D102
         return -self.epsilon * C, self.epsilon * C
 
-    def dual_terms(self, alpha, y, C):  # noqa: D102
-        return y * alpha - _square_over(alpha, 2.0 * C)
-
-    def dual_sizes(self, alpha, y, C):  # noqa: D102
-        return np.abs(y * alpha) + _square_over(alpha, 2.0 * C)
+    def ridge(self, C):  # noqa: D102
+        return _inverse(C)
 
 
-def _square_over(alpha, C):
-    """Return ``alpha^2 / C``; where C is zero, so is alpha in a feasible answer, or the value infinite."""
-    free = np.where(alpha == 0.0, 0.0, np.inf)
-    return np.divide(alpha * alpha, C, out=free.astype(alpha.dtype), where=C > 0.0)
+def _inverse(C):
+    """Return ``1 / C``; zero where C is zero, and with it the dual variable."""
+    return np.divide(1.0, C, out=np.zeros_like(C), where=C > 0.0)
 
 
 def _share(part, whole):

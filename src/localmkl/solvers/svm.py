@@ -1,9 +1,9 @@
-"""The SVM/SVR with one given kernel matrix: the inner problem of every method.
+"""The inner problem of losses that consist of lines and parabolas: SVM, SVR and the like.
 
-    max_alpha  y'alpha - epsilon |alpha|_1 - 1/2 alpha' K alpha,   lower <= alpha <= upper,  sum(alpha) = 0
+    max_alpha  y'alpha - tube |alpha|_1 - 1/2 alpha' (K + R) alpha,   lower <= alpha <= upper,  sum(alpha) = 0
 
 Sequential minimal optimisation finds the active set; once it is nearly right, the free variables are
-solved directly. The gradient K alpha - y that both maintain also gives the scores, and with them the
+solved directly. The gradient (K + R) alpha - y that both maintain also gives the scores, and with them the
 primal value, so the duality gap of this inner problem costs no further look at K.
 """
 
@@ -16,7 +16,7 @@ from localmkl.backends import load
 from localmkl.solvers.factor import factorise
 from localmkl.solvers.inner import SLACK, InnerSolver, balance
 from localmkl.solvers.interior import solve_interior
-from localmkl.solvers.losses import PiecewiseLinear
+from localmkl.solvers.losses import Boxed
 
 START_TOLERANCE = 1e-1
 SHARPEN = 0.1, 0.6
@@ -50,12 +50,13 @@ BISECTIONS = 40
 
 
 class InnerSVM(InnerSolver):
-    """Sequential minimal optimisation for piecewise linear losses; see `InnerSolver`."""
+    """Sequential minimal optimisation for boxed losses; see `InnerSolver`."""
 
-    serves = PiecewiseLinear
+    serves = Boxed
 
     def __init__(self, y, C, loss, alpha=None, backend="compiled"):
         super().__init__(y, C, loss, alpha, backend)
+        self.ridge = loss.ridge(C)
         self.tolerance = START_TOLERANCE
         self._factor = None
         self._failures = 0
@@ -64,7 +65,7 @@ class InnerSVM(InnerSolver):
     def free(self):
         """Indices of the dual variables away from their bounds (and from the kink at zero)."""
         inside = (self.alpha > self.lower) & (self.alpha < self.upper)
-        if self.loss.epsilon > 0.0:
+        if self.loss.tube > 0.0:
             inside &= self.alpha != 0.0
         return np.flatnonzero(inside)
 
@@ -84,7 +85,7 @@ class InnerSVM(InnerSolver):
         solve_svm = load(self.backend).solve_svm
         steps = STEPS_PER_SAMPLE * len(self.y)
         largest = float(np.abs(K.diagonal()).max())
-        gradient = K @ self.alpha - self.y if self.alpha.any() else -self.y
+        gradient = self._gradient(K)
         self._evaluate(gradient)
         if self.gap <= target * self.primal:
             return
@@ -93,8 +94,9 @@ class InnerSVM(InnerSolver):
         for _ in range(MAX_ROUNDS if self._failures <= MOST_FAILURES else LAST_ROUNDS):
             count, violation = solve_svm(
                 K,
+                self.ridge,
                 self.y,
-                self.loss.epsilon,
+                self.loss.tube,
                 self.lower,
                 self.upper,
                 self.alpha,
@@ -126,12 +128,15 @@ class InnerSVM(InnerSolver):
                 missing = np.clip(target * self.primal / max(self.gap, noise), *SHARPEN)
                 self.tolerance = max(missing * self.tolerance, noise, np.finfo(float).tiny)
             if self.tolerance < BLUR:  # many small steps have blurred the gradient
-                gradient = K @ self.alpha - self.y
+                gradient = self._gradient(K)
         self.alpha = best_alpha
-        self._evaluate(K @ self.alpha - self.y)
+        self._evaluate(self._gradient(K))
+
+    def _gradient(self, K):
+        return K @ self.alpha + self.ridge * self.alpha - self.y if self.alpha.any() else -self.y
 
     def _evaluate(self, gradient):
-        self.evaluate(gradient + self.y)
+        self.evaluate(gradient + self.y - self.ridge * self.alpha)
 
     def _direct_pays(self, steps):
         """Whether a factorisation costs no more than the small steps taken so far."""
@@ -144,7 +149,7 @@ class InnerSVM(InnerSolver):
         self._evaluate(gradient)
         if self.gap > gap:
             self.alpha = alpha
-            gradient[:] = K @ alpha - self.y
+            gradient[:] = self._gradient(K)
             self._evaluate(gradient)
 
     def _try_interior(self, K):
@@ -154,15 +159,21 @@ class InnerSVM(InnerSolver):
         def judge(candidate):
             balance(candidate, self.lower, self.upper)
             self.alpha = candidate
-            self._evaluate(K @ candidate - self.y)
+            self._evaluate(self._gradient(K))
             unbalanced = abs(math.fsum(candidate)) > SLACK * np.abs(candidate).sum()
             return np.inf if unbalanced else self.gap
 
-        inside, snapped = solve_interior(K, self.y, self.loss.epsilon, self.lower, self.upper, judge)
+        curved, bounds = K, (self.lower, self.upper)
+        if self.ridge.any():
+            # At the optimum half of ridge alpha^2 is part of the primal: that bounds what has no bound.
+            curved = K + np.diag(self.ridge)
+            far = np.sqrt(2.0 * self.primal / np.where(self.ridge > 0.0, self.ridge, np.inf))
+            bounds = np.maximum(self.lower, -far), np.minimum(self.upper, far)
+        inside, snapped = solve_interior(curved, self.y, self.loss.tube, *bounds, judge)
         best, gradient = np.inf, None
         for candidate in (alpha, inside, snapped):
             if judge(candidate) < np.inf:
-                own = K @ self.alpha - self.y
+                own = self._gradient(K)
                 self._try_direct_solve(K, own)
                 if self.gap < best:
                     best, gradient, alpha = self.gap, own, self.alpha
@@ -176,8 +187,13 @@ class InnerSVM(InnerSolver):
         if self._factor is None or not np.array_equal(self._factor[0], free):
             self._factor = None
             require_factor(len(free))
-            self._factor = free, factorise(lambda: load(self.backend).submatrix(K, free))
+            self._factor = free, factorise(lambda: self._curvature_on(K, free))
         return self._factor
+
+    def _curvature_on(self, K, free):
+        matrix = load(self.backend).submatrix(K, free)
+        matrix.ravel(order="K")[:: len(free) + 1] += self.ridge[free]
+        return matrix
 
     def forget_factor(self):
         """Free the memory of the factor."""
@@ -201,7 +217,7 @@ class InnerSVM(InnerSolver):
     def _solve_free(self, K, gradient):
         """Minimise over the free variables with the others fixed, as far as the bounds allow.
 
-        K_FF d + nu 1 = -(gradient + epsilon sign(alpha))_F,  sum(d) = 0. A step that meets a bound or kink
+        (K + R)_FF d + nu 1 = -(gradient + tube sign(alpha))_F,  sum(d) = 0. A step that meets a bound or kink
         ends there; that variable is no longer free, and the rest goes on. A full step is repeated once with
         the same factor, which refines it.
         """
@@ -211,7 +227,7 @@ class InnerSVM(InnerSolver):
             if len(self.free) < 2:
                 return
             free, factor = self.free_factor(K)
-            slope = gradient[free] + self.loss.epsilon * np.sign(self.alpha[free])
+            slope = gradient[free] + self.loss.tube * np.sign(self.alpha[free])
             pair = factor.solve(np.column_stack([slope, np.ones(len(free))]))
             direction = pair[:, 1] * (pair[:, 0].sum() / pair[:, 1].sum()) - pair[:, 0]
             direction -= direction.mean()
@@ -227,6 +243,7 @@ class InnerSVM(InnerSolver):
 
     def _move(self, K, free, change, gradient):
         """Follow a change of the free variables in the gradient."""
+        gradient[free] += self.ridge[free] * change
         if len(free) < FEW * len(self.y):
             gradient += change @ K[free]
         else:
@@ -238,7 +255,7 @@ class InnerSVM(InnerSolver):
         """Return how far (at most 1) a direction stays between bounds and kinks, and what stops it."""
         alpha = self.alpha[free]
         walls = np.where(direction > 0.0, self.upper[free], self.lower[free])
-        if self.loss.epsilon > 0.0:
+        if self.loss.tube > 0.0:
             walls = np.where(alpha * direction < 0.0, 0.0, walls)
         moving = direction != 0.0
         room = np.full(len(free), np.inf)
