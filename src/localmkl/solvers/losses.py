@@ -13,6 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import expit
 
+from localmkl._checks import check_number
+
 BISECTIONS = 200
 """Most steps to the root of a slope: more than halving any interval of doubles takes."""
 
@@ -134,6 +136,7 @@ class Smooth(Loss):
         return b
 
 
+@dataclass(frozen=True)
 class Hinge(PiecewiseLinear):
     """``max(0, 1 - y f)``.
 
@@ -157,6 +160,7 @@ class Hinge(PiecewiseLinear):
         return y - scores, C, -float(C[y > 0].sum())
 
 
+@dataclass(frozen=True)
 class SquaredHinge(Smooth):
     """``max(0, 1 - y f)^2``.
 
@@ -185,6 +189,7 @@ class SquaredHinge(Smooth):
         return np.abs(alpha) + _square_over(alpha, 4.0 * C)
 
 
+@dataclass(frozen=True)
 class LogLoss(Smooth):
     """``log(1 + exp(-y f))``: the negative logarithm of a probability, 1 / (1 + exp(-y f)).
 
@@ -238,6 +243,9 @@ class EpsilonInsensitive(PiecewiseLinear):
 
     epsilon: float = 0.1
 
+    def __post_init__(self):
+        check_number("epsilon", self.epsilon, low=0.0, finite=True)
+
     @property
     def lipschitz(self):  # noqa: D102
         return 1.0
@@ -271,6 +279,9 @@ class Quantile(PiecewiseLinear):
 
     quantile: float = 0.5
 
+    def __post_init__(self):
+        check_number("quantile", self.quantile, low=0, low_open=True, high=1, high_open=True)
+
     @property
     def lipschitz(self):  # noqa: D102
         return max(self.quantile, 1.0 - self.quantile)
@@ -285,6 +296,7 @@ class Quantile(PiecewiseLinear):
         return y - scores, C, -self.quantile * float(C.sum())
 
 
+@dataclass(frozen=True)
 class SquaredError(Smooth):
     """``(y - f)^2 / 2``: kernel ridge regression with penalty 1 / C.
 
@@ -329,6 +341,13 @@ class Huber(Smooth):
     """
 
     epsilon: float = 0.1
+
+    def __post_init__(self):
+        if not 0.0 < self.epsilon < np.inf:
+            raise ValueError(
+                f"`epsilon` must be greater than 0 and finite for the Huber loss, got {self.epsilon}; errors "
+                "beyond it cost in proportion."
+            )
 
     @property
     def lipschitz(self):  # noqa: D102
