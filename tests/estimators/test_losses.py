@@ -6,11 +6,13 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.kernel_ridge import KernelRidge
+from sklearn.model_selection import GridSearchCV
 
 import localmkl
-from localmkl import MKLClassifier, MKLRegressor, UniformMKLRegressor
+from localmkl import CLMKLRegressor, MKLClassifier, MKLRegressor, UniformMKLRegressor
 from localmkl.datasets import make_localized
 from localmkl.kernels import RBF
+from localmkl.model_selection import MKLSearchCV
 from localmkl.solvers.losses import CLASSIFICATION, REGRESSION, Hinge, Huber, PiecewiseLinear, Quantile
 
 NAMES = [name for name in localmkl.__all__ if name.endswith(("Classifier", "Regressor"))]
@@ -66,6 +68,21 @@ def test_the_squared_error_of_one_kernel_is_kernel_ridge_regression():
     model.fit(X, TARGETS)
     ridge = KernelRidge(alpha=0.25, kernel="rbf", gamma=0.2).fit(X, TARGETS - model.intercept_)
     np.testing.assert_allclose(model.predict(X), ridge.predict(X) + model.intercept_, rtol=1e-6, atol=1e-8)
+
+
+def test_a_search_over_losses_shares_partitions_and_scores_as_cold_fits_do(monkeypatch):
+    from localmkl.gates import KernelKMeansGate
+
+    runs, fit = [], KernelKMeansGate.fit
+    monkeypatch.setattr(KernelKMeansGate, "fit", lambda *args, **more: runs.append(1) or fit(*args, **more))
+    grid = [{"loss": [*REGRESSION, Pinball(0.8)], "C": [0.1, 1.0]}, {"loss": ["quantile"], "quantile": [0.8]}]
+    options = {"n_clusters": 2, "evenness": 0.6, "random_state": 0, "tol": 1e-9}
+    ours = MKLSearchCV(CLMKLRegressor(**options), grid, cv=2).fit(X, TARGETS)
+    assert len(runs) == 3
+    theirs = GridSearchCV(CLMKLRegressor(**options), grid, cv=2).fit(X, TARGETS)
+    scores = ours.cv_results_["mean_test_score"]
+    np.testing.assert_allclose(scores, theirs.cv_results_["mean_test_score"], rtol=1e-4)
+    assert len(set(scores.round(6))) == len(scores) - 1  # one quantile has two names
 
 
 WRONG = [

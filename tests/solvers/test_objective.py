@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from localmkl.solvers.losses import EpsilonInsensitive, Hinge
+from localmkl.solvers.losses import EpsilonInsensitive, Hinge, LogLoss
 from localmkl.solvers.objective import closed_form_weights, dual_norm, uniform_weights
 
 LOSSES = [Hinge(), EpsilonInsensitive(0.2), EpsilonInsensitive(0.0)]
@@ -48,6 +48,15 @@ def test_the_conjugate_is_the_supremum_it_claims_to_be(loss, seed):
     grid = np.concatenate([y - loss.epsilon, y, y + loss.epsilon, np.linspace(-50, 50, 41)])
     least = [min(C[i] * loss.value(t, y[i]) + alpha[i] * t for t in grid) for i in range(5)]
     assert loss.dual_terms(alpha, y, C).sum() == pytest.approx(sum(least), abs=1e-9)
+
+
+def test_the_rounding_of_small_and_large_dual_variables_of_the_log_loss_is_within_its_bound():
+    shares = np.concatenate([np.logspace(-300, -1, 200), 1.0 - np.logspace(-15, -1, 50)])
+    y, C = np.ones(len(shares)), np.full(len(shares), 1e3)
+    t = (C * shares).astype(np.longdouble) / C
+    exact = -C * (t * np.log(t) + (1.0 - t) * np.log1p(-t))
+    error = np.abs(LogLoss().dual_terms(C * shares, y, C) - exact)
+    assert np.all(error <= 4.0 * np.finfo(float).eps * LogLoss().dual_sizes(C * shares, y, C))
 
 
 @pytest.mark.parametrize("p", [1, 1.1, 4 / 3, 2, 10, np.inf])

@@ -10,6 +10,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
 from localmkl._checks import check_number, check_option
+from localmkl.estimators.probabilities import WithLogLoss, log_probabilities, probabilities
 from localmkl.solvers.losses import CLASSIFICATION, REGRESSION, Loss
 
 
@@ -114,6 +115,40 @@ class ClassifierPart(LossPart, ClassifierMixin):
         if decisions.ndim == 1:
             return self.classes_[(decisions > 0.0).astype(int)]
         return self.classes_[decisions.argmax(axis=1)]
+
+    @WithLogLoss
+    def predict_proba(self, X):
+        """Return the probability of each class, where the loss is ``"log_loss"``.
+
+        Parameters
+        ----------
+        X : rows, or cross-Grams when precomputed
+            The samples.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            Columns in the order of ``classes_``; rows sum to one. With more than two classes, the
+            probabilities of each class against all others, divided by their sum. The largest is
+            always that of the class that `predict` returns.
+        """
+        return probabilities(self._decide(X))
+
+    @WithLogLoss
+    def predict_log_proba(self, X):
+        """Return the logarithm of each class's probability, where the loss is ``"log_loss"``.
+
+        Parameters
+        ----------
+        X : rows, or cross-Grams when precomputed
+            The samples.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            Finite also where the probability is too small for a number.
+        """
+        return log_probabilities(self._decide(X))
 
 
 class RegressorPart(LossPart, RegressorMixin):

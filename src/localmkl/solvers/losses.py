@@ -217,13 +217,13 @@ class LogLoss(Smooth):
 
     def dual_terms(self, alpha, y, C):  # noqa: D102
         t = _share(y * alpha, C)
-        return C * (_entropy(t) + _entropy(1.0 - t))
+        return C * (_entropy(t) + _other_entropy(t))
 
     def dual_sizes(self, alpha, y, C):  # noqa: D102
         # 1 - t has the absolute error of a unit, and its logarithm the inverse of 1 - t for a slope.
         t = _share(y * alpha, C)
         near_one = np.where(t > 0.5, 1.0 - np.log(np.maximum(1.0 - t, np.finfo(t.dtype).tiny)), 0.0)
-        return C * (_entropy(t) + _entropy(1.0 - t) + 2.0 * t + near_one)
+        return C * (_entropy(t) + _other_entropy(t) + 2.0 * t + near_one)
 
 
 @dataclass(frozen=True)
@@ -388,6 +388,11 @@ def _share(part, whole):
 def _entropy(t):
     """Return ``-t log t``, zero at t = 0."""
     return -t * np.log(np.where(t > 0.0, t, 1.0))
+
+
+def _other_entropy(t):
+    """Return ``-(1 - t) log(1 - t)``, zero at t = 1; a small t is not lost in 1 - t."""
+    return -(1.0 - t) * np.log1p(-np.where(t < 1.0, t, 0.0))
 
 
 CLASSIFICATION = {"hinge": Hinge, "squared_hinge": SquaredHinge, "log_loss": LogLoss}
