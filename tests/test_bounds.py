@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from localmkl import MKLClassifier, MKLRegressor
 from localmkl.bounds import (
     GeneralizationBound,
     bound_model,
@@ -13,6 +14,8 @@ from localmkl.bounds import (
     rademacher_bound,
     rademacher_bound_sup,
 )
+from localmkl.datasets import make_localized
+from localmkl.solvers.losses import Hinge, Huber, LogLoss, Quantile
 from localmkl.solvers.objective import dual_norm
 
 NORMS = [1, 1.1, 4 / 3, 2, 10, np.inf]
@@ -315,6 +318,39 @@ def test_regressor_is_bounded_by_its_loss_clipped_at_the_range_of_y():
     assert bound.empirical_risk == pytest.approx((0.0 + 0.4 + 0.0 + 4.0) / 4)
     assert bound.confidence == pytest.approx(4.0 * np.sqrt(np.log(40) / 8))
     assert bound_model(model, np.zeros((4, 1)), y, loss_bound=1.0).total < bound.total
+
+
+def test_the_log_loss_is_bounded_in_bits_and_above_the_training_error():
+    rng = np.random.default_rng(7)
+    scores, y = rng.normal(size=60), rng.integers(2, size=60)
+    model = make_model(scores, p=1, classes_=np.array([0, 1]), squared_norm_=0.01, loss_=LogLoss())
+    bits = np.logaddexp2(0.0, -np.where(y == 1, scores, -scores) / np.log(2))
+    bound = bound_model(model, np.zeros((60, 1)), y)
+    assert bound.empirical_risk == pytest.approx(np.minimum(bits, 1.0).mean())
+    assert bound.empirical_risk >= np.mean((scores > 0) != y)
+    model.loss_ = Hinge()
+    hinge = bound_model(model, np.zeros((60, 1)), y)
+    assert bound.complexity == pytest.approx(hinge.complexity / np.log(2))
+
+
+@pytest.mark.parametrize("loss, slope", [(Quantile(0.9), 0.9), (Huber(2.0), 2.0)])
+def test_a_regressor_is_bounded_by_its_own_loss_and_its_largest_slope(loss, slope):
+    y, X = np.array([0.0, 1.0, 2.0, 4.0]), np.zeros((4, 1))
+    model = make_model(np.array([0.5, 1.5, 1.0, 4.0]), p=1, epsilon=0.1, squared_norm_=1.0)
+    plain = bound_model(model, X, y, loss_bound=4.0 * slope)
+    model.loss_ = loss
+    bound = bound_model(model, X, y)
+    assert bound.empirical_risk == pytest.approx(loss.value(model.predict(X), y).mean())
+    assert bound.confidence == pytest.approx(plain.confidence)
+    assert bound.complexity == pytest.approx(slope * plain.complexity)
+
+
+@pytest.mark.parametrize("build, loss", [(MKLClassifier, "squared_hinge"), (MKLRegressor, "squared_error")])
+def test_there_is_no_bound_for_squared_losses_and_it_says_why(build, loss):
+    X, y = make_localized(40, regression=build is MKLRegressor, random_state=0)[:2]
+    message = r"slopes are bounded.* Squared(Hinge|Error)\(\) are not; there are bounds for hinge, log_loss"
+    with pytest.raises(ValueError, match=message):
+        bound_model(build(loss=loss).fit(X, y), X, y)
 
 
 def test_model_without_p_is_the_uniform_combination():

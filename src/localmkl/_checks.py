@@ -15,17 +15,18 @@ PSD_SAMPLE = 200
 """Rows of the principal submatrix whose eigenvalues are looked at."""
 
 
-def check_number(name, value, *, low, low_open=False, high=np.inf, finite=False):
-    """Raise unless `value` is a real number in [low, high], or (low, high] if `low_open`."""
+def check_number(name, value, *, low, low_open=False, high=np.inf, high_open=False, finite=False):
+    """Raise unless `value` is a real number in [low, high]; an end that is open is left out."""
     expected = f"greater than {low}" if low_open else f"at least {low}"
     if np.isfinite(high):
-        expected += f" and at most {high}"
+        expected += f" and {'less than' if high_open else 'at most'} {high}"
     elif finite:
         expected += " and finite"
     if not isinstance(value, numbers.Real) or isinstance(value, bool | np.bool_):
         raise ValueError(f"`{name}` must be a number {expected}, got {value!r}.")
     too_low = not value > low if low_open else not value >= low
-    if too_low or value > high or (finite and value == np.inf):
+    too_high = not value < high if high_open else value > high
+    if too_low or too_high or (finite and value == np.inf):
         raise ValueError(f"`{name}` must be {expected}, got {value}.")
 
 

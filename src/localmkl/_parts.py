@@ -34,6 +34,10 @@ CLASSES = {
         *("PropertyProfile", "PseudoAminoAcid", "ResidueGroups"),
     ],
     "localmkl.model_selection": ["MKLSearchCV"],
+    "localmkl.solvers.losses": [
+        *("Hinge", "SquaredHinge", "LogLoss"),
+        *("EpsilonInsensitive", "SquaredError", "Huber", "Quantile"),
+    ],
     "sklearn.calibration": ["CalibratedClassifierCV", "_CalibratedClassifier", "_SigmoidCalibration"],
     "sklearn.compose": ["ColumnTransformer", "TransformedTargetRegressor", "make_column_selector"],
     "sklearn.decomposition": ["PCA", "TruncatedSVD"],

@@ -14,7 +14,7 @@ from scipy.optimize import brentq
 from scipy.special import entr
 
 from localmkl._checks import check_integer, check_number
-from localmkl.solvers.losses import EpsilonInsensitive, Hinge
+from localmkl.solvers.losses import CLASSIFICATION, REGRESSION, EpsilonInsensitive, Hinge
 
 
 def rademacher_bound(diagonals, memberships, p, D):
@@ -191,7 +191,7 @@ def generalization_bound(
 
     Notes
     -----
-    The paper prints the theorem without L, which is right for L = 1 (hinge and epsilon-insensitive
+    The paper prints the theorem without L, which is right for L = 1 (hinge, log and epsilon-insensitive
     loss, clipped or not); for other losses the contraction lemma puts L in front of R.
 
     The theorem's class has no intercept. Functions ``f + b`` with ``|b|`` bounded add
@@ -241,22 +241,24 @@ def generalization_bound(
 def bound_model(model, X, y, *, delta=0.05, loss_bound=None, B=None, expected_memberships=False):
     """Bound the risk of a fitted convex model by the data it was fitted on.
 
-    For a classifier the loss is the ramp ``min(max(0, 1 - y f), loss_bound)``. At the default
-    ``loss_bound=1`` it is never below the zero-one loss, so the bound is one on the error rate. For
-    a regressor it is ``min(max(0, |y - f| - epsilon), loss_bound)`` with the model's epsilon.
+    The loss is the model's own, clipped at `loss_bound`. A classifier's is divided by its value at f = 0,
+    which is 1 for the hinge and log 2 for the log loss (so that it counts in bits): at the default
+    ``loss_bound=1`` it is then never below the zero-one loss, and the bound is one on the error rate.
 
     Parameters
     ----------
     model : fitted estimator
         Needs `memberships`, `kernel_diagonals`, `squared_norm_`; a classifier also `classes_` and
-        `decision_function`, a regressor `predict`. `p` (inf where missing), `intercept_` and
-        `epsilon` (0 where missing) are read if they are there.
+        `decision_function`, a regressor `predict`. `p` (inf where missing), `intercept_`, `loss_`
+        (the hinge or epsilon-insensitive where missing) and `epsilon` (0 where missing) are read if they
+        are there.
     X, y : rows and targets
         The data of the fit.
     delta : float, default=0.05
         Probability with which the bound may fail, in (0, 1).
     loss_bound : float, optional
-        Where the loss is clipped: by default 1 for a classifier, the range of y for a regressor.
+        Where the loss is clipped: by default 1 for a classifier; for a regressor the range of y, times the
+        largest slope of the loss.
     B : float, optional
         Bound on the normalised ``k_m(x, x)`` over all x; the largest value on `X` by default.
     expected_memberships : bool, default=False
@@ -267,6 +269,11 @@ def bound_model(model, X, y, *, delta=0.05, loss_bound=None, B=None, expected_me
     GeneralizationBound or tuple of them
         One for each class, against all others, when there are more than two classes. Each holds
         with probability ``1 - delta``; for all K at once pass ``delta / K``.
+
+    Raises
+    ------
+    ValueError
+        If the slopes of the loss have no bound, as those of squared losses: the theorem has none then.
 
     Notes
     -----
@@ -298,7 +305,7 @@ def bound_model(model, X, y, *, delta=0.05, loss_bound=None, B=None, expected_me
     memberships = _check_memberships(model.memberships(X))
     diagonals = _check_diagonals(model.kernel_diagonals(X), len(memberships))
     y = _check_targets(y, len(memberships), getattr(model, "classes_", None))
-    losses, loss_bound = _clipped_losses(model, X, y, loss_bound)
+    losses, loss_bound, lipschitz = _clipped_losses(model, X, y, loss_bound)
     largest = float(diagonals.max())
     if B is not None:
         check_number("B", B, low=largest)
@@ -313,6 +320,7 @@ def bound_model(model, X, y, *, delta=0.05, loss_bound=None, B=None, expected_me
             largest if B is None else B,
             delta=delta,
             loss_bound=loss_bound,
+            lipschitz=lipschitz,
             intercept=intercept,
             expected_memberships=expected_memberships,
         )
@@ -327,18 +335,35 @@ def bound_model(model, X, y, *, delta=0.05, loss_bound=None, B=None, expected_me
 
 
 def _clipped_losses(model, X, y, loss_bound):
-    """Return the losses, one row for each decision function, and where they were clipped."""
+    """Return the losses, one row for each decision function, where they were clipped, and their slope."""
+    loss = _loss_of(model)
+    lipschitz = float(loss.lipschitz)
     if hasattr(model, "classes_"):
         loss_bound = 1.0 if loss_bound is None else loss_bound
         classes = model.classes_[1:] if len(model.classes_) == 2 else model.classes_
-        signs = np.where(y == np.asarray(classes)[:, None], 1.0, -1.0)
-        losses = Hinge().value(np.atleast_2d(np.asarray(model.decision_function(X)).T), signs)
+        targets = np.where(y == np.asarray(classes)[:, None], 1.0, -1.0)
+        decisions = np.atleast_2d(np.asarray(model.decision_function(X)).T)
+        unit = float(loss.value(np.zeros(2), np.array([-1.0, 1.0])).min()) or 1.0
     else:
-        loss_bound = float(np.ptp(y)) if loss_bound is None else loss_bound
-        loss = EpsilonInsensitive(getattr(model, "epsilon", 0.0))
-        losses = loss.value(np.atleast_2d(model.predict(X)), y)
+        loss_bound = lipschitz * float(np.ptp(y)) if loss_bound is None else loss_bound
+        decisions, targets, unit = np.atleast_2d(model.predict(X)), y[None], 1.0
     check_number("loss_bound", loss_bound, low=0, low_open=True)
-    return np.minimum(losses, loss_bound), loss_bound
+    losses = [loss.value(*pair) / unit for pair in zip(decisions, targets, strict=True)]
+    return np.minimum(losses, loss_bound), loss_bound, lipschitz / unit
+
+
+def _loss_of(model):
+    """Return a model's loss, if the theorem covers it."""
+    default = Hinge() if hasattr(model, "classes_") else EpsilonInsensitive(getattr(model, "epsilon", 0.0))
+    loss = getattr(model, "loss_", default)
+    if loss.lipschitz is None:
+        kinds: dict = CLASSIFICATION | REGRESSION
+        covered = [name for name, kind in kinds.items() if kind().lipschitz is not None]
+        raise ValueError(
+            "The theorem needs a loss whose slopes are bounded, for it bounds how much a small change of f "
+            f"can cost, and those of {loss!r} are not; there are bounds for {', '.join(covered)}."
+        )
+    return loss
 
 
 def _one_per_row(values, rows):

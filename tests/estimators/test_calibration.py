@@ -5,10 +5,13 @@ import pytest
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.frozen import FrozenEstimator
 
+import localmkl
 from localmkl import CLMKLClassifier, GramStack, LMKLClassifier, MKLClassifier
 from localmkl.datasets import make_localized
 from localmkl.kernels import RBF, Linear, compute_stack, fit_kernels
+from localmkl.solvers.losses import CLASSIFICATION
 
+CLASSIFIERS = [name for name in localmkl.__all__ if name.endswith("Classifier")]
 KERNELS = [RBF(gamma=0.1), RBF(gamma=1.0), Linear()]
 X, Y = make_localized(n_samples=90, random_state=0)[:2]
 STACK = GramStack(compute_stack(fit_kernels(KERNELS, X), X).grams)
@@ -30,6 +33,18 @@ def test_calibration_on_a_stack_gives_the_probabilities_of_the_rows(cls, way):
             model, rows, y = FrozenEstimator(model.fit(train, y)), new, Y[NEW]
         found.append(CalibratedClassifierCV(model, **WAYS[way]).fit(rows, y).predict_proba(new))
     np.testing.assert_allclose(found[1], found[0], atol=1e-6)
+
+
+@pytest.mark.parametrize("loss", CLASSIFICATION)
+@pytest.mark.parametrize("name", CLASSIFIERS)
+def test_every_classifier_is_calibrated_with_every_loss_on_rows_and_on_a_stack(name, loss):
+    build, found = getattr(localmkl, name), []
+    options = {"random_state": 0} if "random_state" in build().get_params() else {}
+    for kernels, rows in ((KERNELS, X), ("precomputed", STACK)):
+        model = CalibratedClassifierCV(build(kernels, loss=loss, tol=1e-2, **options), cv=2)
+        found.append(model.fit(rows, Y).predict_proba(rows))
+    np.testing.assert_allclose(found[1], found[0], atol=1e-6)
+    assert np.ptp(found[0][:, 1]) > 0.0
 
 
 def test_a_slice_of_rows_alone_is_fitted_and_predicted_by_the_columns_it_needs():

@@ -4,6 +4,7 @@ import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import localmkl
+from localmkl import MKLClassifier
 
 NAMES = [name for name in localmkl.__all__ if name.endswith(("Classifier", "Regressor"))]
 ESTIMATORS = [getattr(localmkl, name) for name in NAMES]
@@ -38,6 +39,11 @@ def not_convex(estimator):
 
 @parametrize_with_checks([cls(**settings(cls)) for cls in ESTIMATORS], expected_failed_checks=not_convex)
 def test_raw_data_passes_the_checks_of_scikit_learn(estimator, check):
+    check(estimator)
+
+
+@parametrize_with_checks([MKLClassifier(**settings(MKLClassifier, loss="log_loss"))])
+def test_models_with_probabilities_pass_the_checks_of_scikit_learn(estimator, check):
     check(estimator)
 
 

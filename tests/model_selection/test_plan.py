@@ -17,6 +17,7 @@ GRIDS = {
         "normalize": [None, "trace"],
     },
     "two grids": [{"C": [1.0, 2.0]}, {"evenness": [0.5, 0.9], "n_clusters": [2]}],
+    "losses": {"loss": ["hinge", "log_loss"], "quantile": [0.1, 0.9], "C": [1, 2], "evenness": [0.4, 0.8]},
     "unusable values": {"C": [1.0, None, "much"], "evenness": [0.5, None]},
 }
 
@@ -37,7 +38,7 @@ def test_every_candidate_runs_once_beside_its_kind(name, n_folds):
             {
                 key: str(value)
                 for key, value in candidates[number].items()
-                if key not in ("C", "p", "evenness")
+                if key not in ("C", "p", "evenness", "loss", "quantile")
             }
             for number in chain.candidates
         ]

@@ -3,7 +3,17 @@
 import numpy as np
 import pytest
 
+from localmkl.solvers.losses import LogLoss
 from localmkl.solvers.objective import closed_form_weights, dual_norm, uniform_weights
+
+
+def test_the_rounding_of_small_and_large_dual_variables_of_the_log_loss_is_within_its_bound():
+    shares = np.concatenate([np.logspace(-300, -1, 200), 1.0 - np.logspace(-15, -1, 50)])
+    y, C = np.ones(len(shares)), np.full(len(shares), 1e3)
+    t = (C * shares).astype(np.longdouble) / C
+    exact = -C * (t * np.log(t) + (1.0 - t) * np.log1p(-t))
+    error = np.abs(LogLoss().dual_terms(C * shares, y, C) - exact)
+    assert np.all(error <= 4.0 * np.finfo(float).eps * LogLoss().dual_sizes(C * shares, y, C))
 
 
 @pytest.mark.parametrize("p", [1, 1.1, 4 / 3, 2, 10, np.inf])

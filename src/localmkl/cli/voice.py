@@ -42,7 +42,7 @@ SPOKEN = {
         f"`{name}`": f"--{name}"
         for name in (
             *("C", "p", "evenness", "epsilon", "normalize", "tol", "kernels", "variable", "labels"),
-            *("methods", "images", "scoring"),
+            *("loss", "quantile", "methods", "images", "scoring"),
         )
     },
 }

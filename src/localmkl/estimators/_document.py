@@ -14,6 +14,7 @@ PARAMETERS = {
     three Gaussian widths, which suit standardised numeric columns.""",
     "C": """float, default=1.0
     Cost of the loss against the norm of the solution; larger fits the training data closer.""",
+    "loss": "",
     "p": """float, default=4/3
     Norm of each cluster's kernel weights, in [1, inf]: 1 selects few kernels, inf weighs all alike.""",
     "n_clusters": """int, default=3
@@ -32,7 +33,10 @@ PARAMETERS = {
     Normalisation of every kernel, learned on the training rows. With precomputed kernels,
     ``"cosine"`` works on a copy.""",
     "epsilon": """float, default=0.1
-    Half width of the tube in which errors cost nothing.""",
+    Half width of the tube in which errors cost nothing with ``loss="epsilon_insensitive"``; the error
+    from which on the loss is linear with ``loss="huber"``. Other losses have none.""",
+    "quantile": """float, default=0.5
+    Share of the targets, in (0, 1), that shall lie below the predictions with ``loss="quantile"``.""",
     "solver": """{"newton", "alternating"}, default="newton"
     How the kernel weights move: by second-order steps, or by the closed form of the published
     algorithm, which is simpler and slower.""",
@@ -77,6 +81,8 @@ ATTRIBUTES = {
     ``sum_jm ||w_jm||^2 / beta_jm`` of the solution; (n_classes,) with several classes.""",
     "classes_": """ndarray of shape (n_classes,)
     The class labels; a positive decision means ``classes_[1]``.""",
+    "loss_": """Loss
+    The loss of the fit.""",
     "kernels_": """list
     The fitted kernels; None with precomputed ones.""",
     "factors_": """ndarray of shape (n_kernels,)
@@ -105,7 +111,9 @@ def _document(cls):
     text = inspect.cleandoc(cls.__doc__)
     cut = min((text.index(word) for word in _ENDINGS if word in text), default=len(text))
     signature = inspect.signature(cls).parameters
-    described = PARAMETERS | getattr(cls, "_described", {})
+    described = dict(PARAMETERS)
+    for part in reversed(cls.__mro__):
+        described |= vars(part).get("_described", {})
     parameters = [
         f"{name} : {described[name].replace('DEFAULT', repr(argument.default))}"
         for name, argument in signature.items()

@@ -321,6 +321,7 @@ class BaseMKL(BaseEstimator, ABC):
         return X, NormalizedGrams(source, self.factors_, scales, self.cosine_scales_)
 
     def _store_common(self, solutions):
+        self.loss_ = self._loss
         self.dual_coef_ = self._stacked([solution.alpha for solution in solutions])
         self.intercept_ = self._stacked([solution.intercept for solution in solutions])
         self.duality_gap_ = float(max(solution.gap for solution in solutions))
@@ -435,6 +436,8 @@ class BaseMKL(BaseEstimator, ABC):
         if "feature_names_in_" in state:
             state["feature_names_in_"] = state["feature_names_in_"].astype(object)
         super().__setstate__(state)
+        if "dual_coef_" in state and "loss_" not in state:  # of a version that had one loss for each task
+            self.loss_ = self._loss
 
     def __sklearn_tags__(self):
         """Tell scikit-learn that precomputed kernels are sliced by rows and columns."""

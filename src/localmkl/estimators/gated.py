@@ -108,8 +108,8 @@ class GatedMKL(BaseMKL):
     def _warn_not_converged(self, missed):
         warnings.warn(
             f"{type(self).__name__} stopped after max_iter={self.max_iter} steps of the gate while its "
-            f"objective still fell by more than tol={self.tol:.2e} a step (the gap of its support vector "
-            f"machine is {max(solution.gap for solution in missed):.2e}); raise `max_iter` or `tol`.",
+            f"objective still fell by more than tol={self.tol:.2e} a step (the gap of its convex "
+            f"problem is {max(solution.gap for solution in missed):.2e}); raise `max_iter` or `tol`.",
             ConvergenceWarning,
             stacklevel=6,
         )

@@ -13,7 +13,9 @@ from localmkl.estimators.tasks import ClassifierPart, RegressorPart
 
 @estimator
 class UniformMKLClassifier(ClassifierPart, GlobalMKL):
-    """Support vector classification with the sum of all (normalised) kernels: UNIF.
+    """Classification with the sum of all (normalised) kernels: UNIF.
+
+    With the hinge loss, this is a support vector machine.
 
     Examples
     --------
@@ -27,7 +29,9 @@ class UniformMKLClassifier(ClassifierPart, GlobalMKL):
 
 @estimator
 class UniformMKLRegressor(RegressorPart, GlobalMKL):
-    """Support vector regression with the sum of all (normalised) kernels: UNIF.
+    """Regression with the sum of all (normalised) kernels: UNIF.
+
+    With the epsilon-insensitive loss, this is support vector regression.
 
     Examples
     --------
@@ -43,7 +47,7 @@ class UniformMKLRegressor(RegressorPart, GlobalMKL):
 class MKLClassifier(ClassifierPart, LpNormMKL, GlobalMKL):
     """Lp-norm multiple kernel learning for classification: one set of kernel weights.
 
-    Minimises ``sum_m ||w_m||^2 / (2 beta_m) + C sum_i hinge(f(x_i), y_i)`` over w, b and weights
+    Minimises ``sum_m ||w_m||^2 / (2 beta_m) + C sum_i loss(f(x_i), y_i)`` over w, b and weights
     beta >= 0 with ``||beta||_p <= 1``.
 
     References
@@ -65,8 +69,8 @@ class MKLClassifier(ClassifierPart, LpNormMKL, GlobalMKL):
 class MKLRegressor(RegressorPart, LpNormMKL, GlobalMKL):
     """Lp-norm multiple kernel learning for regression: one set of kernel weights.
 
-    Minimises ``sum_m ||w_m||^2 / (2 beta_m) + C sum_i max(0, |y_i - f(x_i)| - epsilon)`` over w, b
-    and weights beta >= 0 with ``||beta||_p <= 1``.
+    Minimises ``sum_m ||w_m||^2 / (2 beta_m) + C sum_i loss(f(x_i), y_i)`` over w, b and weights
+    beta >= 0 with ``||beta||_p <= 1``.
 
     References
     ----------
@@ -131,7 +135,7 @@ class CLMKLClassifier(ClassifierPart, SoftMKL):
     """Convex localized multiple kernel learning for classification.
 
     Samples belong to clusters with memberships c_j(x) that sum to one, and each cluster j has its own
-    kernel weights: minimise ``sum_jm ||w_jm||^2 / (2 beta_jm) + C sum_i hinge(f(x_i), y_i)`` with
+    kernel weights: minimise ``sum_jm ||w_jm||^2 / (2 beta_jm) + C sum_i loss(f(x_i), y_i)`` with
     ``f(x) = sum_j c_j(x) sum_m <w_jm, phi_m(x)> + b``, beta >= 0 and ``||beta_j||_p <= 1``.
 
     References
@@ -158,7 +162,8 @@ class CLMKLRegressor(RegressorPart, SoftMKL):
     """Convex localized multiple kernel learning for regression.
 
     Samples belong to clusters with memberships c_j(x) that sum to one, and each cluster j has its own
-    kernel weights. The loss is ``max(0, |y - f(x)| - epsilon)``.
+    kernel weights: minimise ``sum_jm ||w_jm||^2 / (2 beta_jm) + C sum_i loss(f(x_i), y_i)`` with
+    ``f(x) = sum_j c_j(x) sum_m <w_jm, phi_m(x)> + b``, beta >= 0 and ``||beta_j||_p <= 1``.
 
     References
     ----------
@@ -183,8 +188,8 @@ class LMKLClassifier(ClassifierPart, GatedMKL):
 
     `gate` is ``"softmax"`` or ``"sigmoid"``; ``gate_kernel=Linear()`` is the linear gate on raw
     columns. `kernel_weights_` holds the mean of the gate over the training samples, and
-    `duality_gap_` is that of the support vector machine for the final gate: the problem is not
-    convex, and nothing certifies the gate itself.
+    `duality_gap_` is that of the convex problem for the final gate: the whole is not convex, and
+    nothing certifies the gate itself.
 
     References
     ----------
@@ -208,8 +213,8 @@ class LMKLRegressor(RegressorPart, GatedMKL):
 
     `gate` is ``"softmax"`` or ``"sigmoid"``; ``gate_kernel=Linear()`` is the linear gate on raw
     columns. `kernel_weights_` holds the mean of the gate over the training samples, and
-    `duality_gap_` is that of the support vector machine for the final gate: the problem is not
-    convex, and nothing certifies the gate itself.
+    `duality_gap_` is that of the convex problem for the final gate: the whole is not convex, and
+    nothing certifies the gate itself.
 
     References
     ----------

@@ -1,5 +1,6 @@
 """Parts of the estimators that know the task: labels or real targets in, labels or real values out."""
 
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -8,14 +9,48 @@ from sklearn.utils import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
-from localmkl._checks import check_number
-from localmkl.solvers.losses import EpsilonInsensitive, Hinge
+from localmkl._checks import check_number, check_option
+from localmkl.estimators.probabilities import WithLogLoss, log_probabilities, probabilities
+from localmkl.solvers.losses import CLASSIFICATION, REGRESSION, Loss
 
 
-class ClassifierPart(ClassifierMixin):
+class LossPart:
+    """The loss, by its name or as an object: what it needs to know is a parameter of the same name."""
+
+    loss: Any
+    _losses: dict[str, Any]
+    _losses_elsewhere: dict[str, Any]
+
+    def _check_parameters(self):
+        super()._check_parameters()  # type: ignore[misc]
+        fits = isinstance(self.loss, Loss) and not isinstance(
+            self.loss, tuple(self._losses_elsewhere.values())
+        )
+        if not fits:
+            check_option("loss", self.loss, tuple(self._losses))
+
+    @property
+    def _loss(self):
+        """The loss that the parameters ask for."""
+        if isinstance(self.loss, Loss):
+            return self.loss
+        kind = self._losses[self.loss]
+        return kind(**{field.name: float(getattr(self, field.name)) for field in fields(kind)})
+
+
+class ClassifierPart(LossPart, ClassifierMixin):
     """Labels in, labels out: one problem for two classes, one-versus-all for more."""
 
+    loss: Any = "hinge"
     class_weight: Any = None
+
+    _losses, _losses_elsewhere = CLASSIFICATION, REGRESSION
+    _described = {  # noqa: RUF012
+        "loss": """{"hinge", "squared_hinge", "log_loss"} or Loss, default="hinge"
+    The cost of a decision f for a label y of -1 or +1: ``max(0, 1 - y f)``, its square, or
+    ``log(1 + exp(-y f))``, with which the model has probabilities. An object of a class of one's own,
+    derived from `PiecewiseLinear` or `Smooth` of `localmkl.solvers.losses`, will do too.""",
+    }
 
     def _check_y(self, y):
         if y is None:
@@ -47,10 +82,6 @@ class ClassifierPart(ClassifierMixin):
         positive = [1] if len(self.classes_) == 2 else range(len(self.classes_))
         targets = np.stack([np.where(codes == k, 1.0, -1.0) for k in positive])
         return targets, np.broadcast_to(costs, targets.shape)
-
-    @property
-    def _loss(self):
-        return Hinge()
 
     def decision_function(self, X):
         """Return the decision value of each sample.
@@ -85,15 +116,63 @@ class ClassifierPart(ClassifierMixin):
             return self.classes_[(decisions > 0.0).astype(int)]
         return self.classes_[decisions.argmax(axis=1)]
 
+    @WithLogLoss
+    def predict_proba(self, X):
+        """Return the probability of each class, where the loss is ``"log_loss"``.
 
-class RegressorPart(RegressorMixin):
+        Parameters
+        ----------
+        X : rows, or cross-Grams when precomputed
+            The samples.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            Columns in the order of ``classes_``; rows sum to one. With more than two classes, the
+            probabilities of each class against all others, divided by their sum. The largest is
+            always that of the class that `predict` returns.
+        """
+        return probabilities(self._decide(X))
+
+    @WithLogLoss
+    def predict_log_proba(self, X):
+        """Return the logarithm of each class's probability, where the loss is ``"log_loss"``.
+
+        Parameters
+        ----------
+        X : rows, or cross-Grams when precomputed
+            The samples.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            Finite also where the probability is too small for a number.
+        """
+        return log_probabilities(self._decide(X))
+
+
+class RegressorPart(LossPart, RegressorMixin):
     """Real targets in, real predictions out."""
 
+    loss: Any = "epsilon_insensitive"
     epsilon = 0.1
+    quantile = 0.5
+
+    _losses, _losses_elsewhere = REGRESSION, CLASSIFICATION
+    _described = {  # noqa: RUF012
+        "loss": """{"epsilon_insensitive", "squared_error", "huber", "quantile"} or Loss, \
+default="epsilon_insensitive"
+    The cost of an error e = y - f: ``max(0, |e| - epsilon)``; ``e^2 / 2``, with which `C` is 1 / alpha of
+    scikit-learn's ``KernelRidge``; ``e^2 / 2`` up to epsilon and ``epsilon |e| - epsilon^2 / 2`` beyond; or
+    ``max(q e, (q - 1) e)`` with q the `quantile`. An object of a class of one's own, derived from
+    `PiecewiseLinear` or `Smooth` of `localmkl.solvers.losses`, will do too.""",
+    }
 
     def _check_parameters(self):
         super()._check_parameters()
         check_number("epsilon", self.epsilon, low=0.0, finite=True)
+        check_number("quantile", self.quantile, low=0, low_open=True, high=1, high_open=True)
+        _ = self._loss  # Huber's bend must be positive
 
     def _check_y(self, y):
         if y is None:
@@ -114,10 +193,6 @@ class RegressorPart(RegressorMixin):
         if not costs.sum() > 0.0:
             raise ValueError("`sample_weight` must be positive for at least one sample.")
         return y[None, :], costs[None, :]
-
-    @property
-    def _loss(self):
-        return EpsilonInsensitive(float(self.epsilon))
 
     def predict(self, X):
         """Return the predicted value of each sample.

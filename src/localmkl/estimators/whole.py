@@ -11,6 +11,7 @@ A model that was fitted has all this by construction. One that comes out of a fi
 were changed, is asked here, so that it fails now and not at a prediction.
 """
 
+from dataclasses import replace
 from numbers import Integral, Real
 
 import numpy as np
@@ -33,6 +34,7 @@ from localmkl.kernels import (
     WeightedDegree,
 )
 from localmkl.kernels.stack import take_rows
+from localmkl.solvers.losses import CLASSIFICATION, REGRESSION, Loss
 
 MOST = 10**6
 """No kernel counts further: longer words, shifts or lags than that cannot be meant."""
@@ -71,7 +73,15 @@ def _check_fitted(model):
     else:
         check_memberships(_numbers(model, "memberships_", (n_rows, n_clusters)), n_rows, "memberships_")
         _check_gate(model, n_references, n_clusters, n_kernels)
+    _check_loss(model.loss_)
     _check_history(model)
+
+
+def _check_loss(loss):
+    """Raise unless a loss can be asked for its value; the numbers of ours are checked as it does itself."""
+    _require(isinstance(loss, Loss), "its loss is none")
+    if type(loss) in (*CLASSIFICATION.values(), *REGRESSION.values()):
+        replace(loss)
 
 
 def _check_gated(model, n_references, n_kernels):

@@ -2,9 +2,9 @@
 
 A *group* shares every parameter that is not on the path, hence Grams, normalisation and partition. Its
 candidates of one evenness share their memberships: they form a *column*, and read the Grams together. From
-column to column evenness moves a solution slowly; C and p would not, so a *lane* keeps them. A *chain* is a
-few lanes over all columns, and the unit of work: it starts cold, so that its results depend neither on the
-number of workers nor on an interruption.
+column to column evenness moves a solution slowly; C, p and the loss would not, so a *lane* keeps them. A
+*chain* is a few lanes over all columns, and the unit of work: it starts cold, so that its results depend
+neither on the number of workers nor on an interruption.
 """
 
 from collections import defaultdict
@@ -14,7 +14,7 @@ from numbers import Real
 import numpy as np
 
 ALONG = "evenness"
-ACROSS = ("p", "epsilon", "C")
+ACROSS = ("loss", "quantile", "p", "epsilon", "C")
 LANES = 8
 """Lanes of a chain, which read the Grams together ..."""
 TASKS = 8
@@ -56,7 +56,7 @@ def plan(candidates, defaults, n_folds):
 
 def lane_of(candidate):
     """Return what the candidates of one lane have in common."""
-    return tuple(candidate.get(name) for name in ACROSS)
+    return tuple(_identity(candidate.get(name)) for name in ACROSS)
 
 
 def _group_key(candidate):

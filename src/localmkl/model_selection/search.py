@@ -38,8 +38,8 @@ class MKLSearchCV(BaseSearchCV):
     A drop-in for scikit-learn's ``GridSearchCV`` (with `n_iter`: ``RandomizedSearchCV``) for the estimators
     of localmkl: same parameters, same attributes and, within the effect of the estimator's `tol`, the same
     scores. Every base Gram is computed once; kernel k-means runs once for each fold and number of
-    clusters; solutions start from their neighbours along `C`, `evenness`, `p` and `epsilon`, and
-    candidates of one evenness read the Gram stack together. Whatever is learned (normalisation, clusters,
+    clusters; solutions start from their neighbours along `C`, `evenness`, `p`, `loss` and `epsilon`,
+    and candidates of one evenness read the Gram stack together. Whatever is learned (normalisation, clusters,
     widths of kernels) is learned on the training rows of a fold alone.
 
     Parameters
@@ -173,9 +173,6 @@ class MKLSearchCV(BaseSearchCV):
         splits = cv.split(X, y, **routed.splitter.split)
         folds = [Fold.of(number, pair) for number, pair in enumerate(splits)]
         scorer, refit_metric = self._get_scorers()
-        several = scorers_in(scorer)
-        for name, one in several.items() if several else [(self.scoring, scorer)]:
-            check_scorer(name, one, self.estimator)
         job = Job(
             estimator=clone(self.estimator),
             candidates=self._candidates(),
@@ -189,6 +186,10 @@ class MKLSearchCV(BaseSearchCV):
             score_params=routed.scorer.score,
         )
         job.check_candidates()
+        several = scorers_in(scorer)
+        for name, one in several.items() if several else [(self.scoring, scorer)]:
+            for number in range(len(job.candidates)):
+                check_scorer(name, one, job.model(number))
         checkpoint = self._checkpoint(job, folds)
         if checkpoint is not None:
             job = replace(job, seed=checkpoint.settings["seed"])
@@ -289,8 +290,8 @@ def check_scorer(name, scorer, estimator):
     """
     needed = responses_for(scorer)
     if needed and not any(hasattr(estimator, method) for method in needed):
+        others = "accuracy, balanced_accuracy, f1 or roc_auc, or 'log_loss' as `loss`"
         raise ValueError(
             f"The score {name!r} needs {needed[0]}, which {type(estimator).__name__} does not have; choose "
-            "one of predictions, such as "
-            f"{'accuracy, balanced_accuracy, f1 or roc_auc' if is_classifier(estimator) else 'r2'}."
+            f"one of predictions, such as {others if is_classifier(estimator) else 'r2'}."
         )

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import expit
 
+from localmkl._checks import check_number
+
 BISECTIONS = 200
 """Most steps to the root of a slope: more than halving any interval of doubles takes."""
 
@@ -218,13 +220,13 @@ class LogLoss(Smooth):
 
     def dual_terms(self, alpha, y, C):  # noqa: D102
         t = _share(y * alpha, C)
-        return C * (_entropy(t) + _entropy(1.0 - t))
+        return C * (_entropy(t) + _other_entropy(t))
 
     def dual_sizes(self, alpha, y, C):  # noqa: D102
         # 1 - t has the absolute error of a unit, and its logarithm the inverse of 1 - t for a slope.
         t = _share(y * alpha, C)
         near_one = np.where(t > 0.5, 1.0 - np.log(np.maximum(1.0 - t, np.finfo(t.dtype).tiny)), 0.0)
-        return C * (_entropy(t) + _entropy(1.0 - t) + 2.0 * t + near_one)
+        return C * (_entropy(t) + _other_entropy(t) + 2.0 * t + near_one)
 
 
 @dataclass(frozen=True)
@@ -243,6 +245,9 @@ class EpsilonInsensitive(PiecewiseLinear):
     """
 
     epsilon: float = 0.1
+
+    def __post_init__(self):
+        check_number("epsilon", self.epsilon, low=0.0, finite=True)
 
     @property
     def lipschitz(self):  # noqa: D102
@@ -280,6 +285,9 @@ class Quantile(PiecewiseLinear):
     """
 
     quantile: float = 0.5
+
+    def __post_init__(self):
+        check_number("quantile", self.quantile, low=0, low_open=True, high=1, high_open=True)
 
     @property
     def lipschitz(self):  # noqa: D102
@@ -342,6 +350,13 @@ class Huber(Boxed, Smooth):
 
     epsilon: float = 0.1
 
+    def __post_init__(self):
+        if not 0.0 < self.epsilon < np.inf:
+            raise ValueError(
+                f"`epsilon` must be greater than 0 and finite for the Huber loss, got {self.epsilon}; errors "
+                "beyond it cost in proportion."
+            )
+
     @property
     def lipschitz(self):  # noqa: D102
         return self.epsilon
@@ -377,6 +392,11 @@ def _share(part, whole):
 def _entropy(t):
     """Return ``-t log t``, zero at t = 0."""
     return -t * np.log(np.where(t > 0.0, t, 1.0))
+
+
+def _other_entropy(t):
+    """Return ``-(1 - t) log(1 - t)``, zero at t = 1; a small t is not lost in 1 - t."""
+    return -(1.0 - t) * np.log1p(-np.where(t < 1.0, t, 0.0))
 
 
 CLASSIFICATION = {"hinge": Hinge, "squared_hinge": SquaredHinge, "log_loss": LogLoss}

@@ -15,6 +15,8 @@ def bound_section(subject, delta=0.05):
     title = "What theory guarantees"
     if not subject.classifier and np.ptp(y) == 0.0:
         return Section("bound", title, ["Nothing is bounded: all training targets are equal."])
+    if subject.model.loss_.lipschitz is None:
+        return Section("bound", title, ["Nothing is bounded: the theorem needs a loss whose slopes are."])
     found = bound_model(subject.model, subject.transform(X), np.asarray(y), delta=delta)
     several = found if isinstance(found, tuple) else (found,)
     worst = max(several, key=lambda one: one.total)
