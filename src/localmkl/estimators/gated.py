@@ -54,7 +54,7 @@ class GatedMKL(BaseMKL):
         self
             The fitted estimator.
         """
-        return self._fit(X, y, sample_weight)
+        return self._fit(X, y, sample_weight=sample_weight)
 
     def _check_parameters(self):
         super()._check_parameters()
@@ -71,7 +71,7 @@ class GatedMKL(BaseMKL):
             n_samples, n_kernels=n_kernels, combined=threads, factors=threads, copies=1, steps=0
         )
 
-    def _fit_gate(self, X, stack, sample_weight, unlabeled, memory):
+    def _fit_gate(self, X, stack, sample_weight, unlabeled, context):
         self.gate_kernel_ = GateKernel(self.gate_kernel, stack.n_kernels, self._precomputed)
         self.gate_kernel_.fit(X, sample_weight)
         self.gate_name_ = self.gate
@@ -90,11 +90,11 @@ class GatedMKL(BaseMKL):
             rows=stack.rows,
         )
 
-    def _solve_classes(self, posed):
+    def _solve_classes(self, prepared):
         def solve(problem, parallel):
             return solve_gated(
                 problem,
-                posed.gate,
+                prepared.gate,
                 gate=self.gate,
                 tol=self.tol,
                 max_iter=self.max_iter,
@@ -104,7 +104,7 @@ class GatedMKL(BaseMKL):
                 parallel=parallel,
             )
 
-        return self._over_classes(solve, posed)
+        return self._over_classes(solve, prepared)
 
     def _store(self, solutions, gate):
         del self._seed
@@ -163,7 +163,10 @@ class GatedMKL(BaseMKL):
         pairs = zip(self.gate_coef_, self.gate_intercept_, strict=True)
         return np.stack([apply_gate(self.gate_name_, gram, r, v) for r, v in pairs], axis=1)
 
-    def _contributions_block(self, X, grams, rows):
+    def _contributions_block(self, models, X, grams, rows):
+        return np.concatenate([model._gated_contributions(X, grams, rows) for model in models], axis=1)
+
+    def _gated_contributions(self, X, grams, rows):
         alpha = np.atleast_2d(self.dual_coef_)
         columns = self.support_
         eta = self._gating_block(X, grams, rows)
