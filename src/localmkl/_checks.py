@@ -4,6 +4,8 @@ A message is one sentence: what was expected, what came, what to do.
 """
 
 import numbers
+import sys
+import warnings
 
 import numpy as np
 
@@ -13,6 +15,14 @@ SYMMETRY_TOLERANCE = 1e-6
 PSD_TOLERANCE = 1e-6
 PSD_SAMPLE = 200
 """Rows of the principal submatrix whose eigenvalues are looked at."""
+
+
+def warn_user(message, category=UserWarning):
+    """Warn at the line outside localmkl that led here, however far away it is."""
+    frame, level = sys._getframe(), 1
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").split(".")[0] == "localmkl":
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, category, stacklevel=level)
 
 
 def check_number(name, value, *, low, low_open=False, high=np.inf, finite=False):

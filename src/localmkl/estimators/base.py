@@ -1,6 +1,5 @@
 """What all ten estimators share: data in, Gram stack, one-versus-all, contributions out."""
 
-import warnings
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any
@@ -15,7 +14,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from localmkl._checks import check_finite_decisions, check_integer, check_number, check_option
+from localmkl._checks import check_finite_decisions, check_integer, check_number, check_option, warn_user
 from localmkl._resources import NUMBER, computing_bytes, matrix_bytes, require_memory
 from localmkl._sklearn import check_feature_names, check_n_features, check_sample_weight, count_rows
 from localmkl.estimators.context import FoldContext
@@ -354,7 +353,7 @@ class BaseMKL(BaseEstimator, ABC):
                 f"cannot certify less than {reached}: more steps bring no progress, and rounding may account "
                 f"for {worst.rounding:.1e} of it; raise `tol`, lower `C`, or bring the kernels to one size."
             )
-        warnings.warn(f"{type(self).__name__} {said}", ConvergenceWarning, stacklevel=6)
+        warn_user(f"{type(self).__name__} {said}", ConvergenceWarning)
 
     def _stacked(self, values):
         """Return the only value, or all of them along a new first axis."""

@@ -3,7 +3,6 @@
 f(x) = sum_m eta_m(x) sum_i alpha_i eta_m(x_i) k_m(x, x_i) + b,   eta = gate(sum_i r_im k0(x_i, x) + v_m)
 """
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from localmkl._checks import check_integer, check_option
+from localmkl._checks import check_integer, check_option, warn_user
 from localmkl._resources import solving_bytes
 from localmkl.estimators.base import BaseMKL
 from localmkl.estimators.gating import GATE_MATRICES, GateKernel
@@ -115,12 +114,11 @@ class GatedMKL(BaseMKL):
         self.kernel_weights_ = weights[0] if len(weights) == 1 else weights
 
     def _warn_not_converged(self, missed):
-        warnings.warn(
+        warn_user(
             f"{type(self).__name__} stopped after max_iter={self.max_iter} steps of the gate while its "
             f"objective still fell by more than tol={self.tol:.2e} a step (the gap of its support vector "
             f"machine is {max(solution.gap for solution in missed):.2e}); raise `max_iter` or `tol`.",
             ConvergenceWarning,
-            stacklevel=6,
         )
 
     def gating(self, X):

@@ -2,11 +2,11 @@
 
 import os
 import re
-import warnings
 
 from joblib import delayed, effective_n_jobs
 from joblib.parallel import get_active_backend
 
+from localmkl._checks import warn_user
 from localmkl._workers import parallel
 from localmkl.model_selection.cells import columns_of, detached, run_batch
 from localmkl.model_selection.plan import plan
@@ -66,12 +66,10 @@ class Run:
                 complete = len(self.complete())
                 if complete == 0 or type(stop) is not KeyboardInterrupt:  # a signal that asks to end at once
                     raise
-                warnings.warn(
+                warn_user(
                     f"The search was interrupted: {complete} of {len(self.job.candidates)} candidates are "
                     "complete over all folds, and only these are in `cv_results_`"
                     + ("." if self.checkpoint is None else "; start it again to do the rest."),
-                    UserWarning,
-                    stacklevel=3,
                 )
                 return True
         return False
