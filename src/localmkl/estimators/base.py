@@ -69,6 +69,9 @@ class BaseMKL(BaseEstimator, ABC):
     n_jobs: Any = None
     verbose = 0
 
+    _partition: Any = None
+    """One object for all models of one partition, if they have one."""
+
     @abstractmethod
     def _fit_gate(self, X, stack, sample_weight, unlabeled, context):
         """Learn the gate; return what `_problem` needs of it."""
@@ -310,7 +313,7 @@ class BaseMKL(BaseEstimator, ABC):
         """Return `X` checked, and its normalised Grams with the reference rows."""
         known = notes = number = None
         if context is not None and (number := context.number_of(X)) is not None:
-            notes = context.recall("gate notes", (number, self._gate_key), dict)
+            notes = context.recall("distances", (number, self._partition), dict)
             if context.stack is not None and not getattr(self, "transductive_", False):
                 known = context.cross_stack(number)
         X = self._check_rows(X, reset=False)
@@ -322,11 +325,6 @@ class BaseMKL(BaseEstimator, ABC):
             return X, NormalizedGrams(source, self.factors_, notes=notes)
         scales = cosine_scales(source.diagonals())
         return X, NormalizedGrams(source, self.factors_, scales, self.cosine_scales_, notes)
-
-    @property
-    def _gate_key(self):
-        """Everything that the gate learns from beside the rows, as a key; evenness comes on top."""
-        return ()
 
     def _store_common(self, solutions):
         self.dual_coef_ = self._stacked([solution.alpha for solution in solutions])

@@ -17,8 +17,7 @@ from localmkl._checks import check_evenness, check_integer, check_number, check_
 from localmkl._resources import clustering_bytes, solving_bytes
 from localmkl.backends import load
 from localmkl.estimators.base import COSINE, BaseMKL
-from localmkl.estimators.context import parameters_key
-from localmkl.estimators.gating import GATE_MATRICES, PARTITION, OneCluster, fit_gate
+from localmkl.estimators.gating import GATE_MATRICES, OneCluster, fit_gate
 from localmkl.estimators.rows import concatenate_rows, row_blocks
 from localmkl.kernels import CrossGrams, GramStack
 from localmkl.kernels.stack import cosine_scales, take_rows
@@ -263,8 +262,8 @@ class LocalMKL(LpNormMKL):
         return memberships
 
     @property
-    def _gate_key(self):
-        return parameters_key(self, PARTITION)
+    def _partition(self):
+        return getattr(self.gate_, "kernel", None)
 
     def _check_unlabeled(self, X, unlabeled, n_train):
         """Check the unlabelled rows and take them in as reference rows of prediction."""

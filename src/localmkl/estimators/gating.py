@@ -11,7 +11,7 @@ from sklearn.base import clone
 
 from localmkl._checks import check_memberships
 from localmkl.backends import load
-from localmkl.estimators.context import identity
+from localmkl.estimators.context import identity, parameters_key
 from localmkl.gates import KernelKMeansGate
 from localmkl.kernels.stack import GramStack, NormalizedGrams, fit_kernel
 
@@ -166,7 +166,7 @@ def fit_gate(estimator, X, stack, sample_weight, unlabeled, context):
         weights = sample_weight
         if weights is not None and unlabeled is not None:
             weights = np.concatenate([weights, np.ones(unlabeled.shape[0] - n_train)])
-        key, evenness = estimator._gate_key, None if hard else estimator.evenness
+        key, evenness = parameters_key(estimator, PARTITION), None if hard else estimator.evenness
         kernel, partition, distances = context.recall(
             "partition", key, lambda: _partition(estimator, X, stack, sample_weight, weights, unlabeled)
         )
