@@ -149,7 +149,7 @@ class BaseMKL(BaseEstimator, ABC):
         pairs = zip(targets, costs, strict=True)
         return Prepared(gate, [self._problem(stack, gate, *pair) for pair in pairs], context.parallel)
 
-    def _fitting_bytes(self, X, n_problems, unlabeled, held):
+    def _fitting_bytes(self, X, n_problems, unlabeled=None, held=False):
         """Return the number of kernels and the peak of a fit, beyond the stack if it is `held`."""
         n_samples, itemsize, stack, computing = count_rows(X), NUMBER, 0, 0
         if self._precomputed:
