@@ -424,7 +424,7 @@ def test_kinds_of_parts_that_call_something_are_refused(kind, content, tmp_path)
     refused(edited(content, change), tmp_path, r"names types that are not localmkl's: os\.getcwd;")
 
 
-@pytest.mark.parametrize("name", ["predict", "_check_rows", "_doc_link_template", "_memory", "__class__"])
+@pytest.mark.parametrize("name", ["predict", "_check_rows", "_doc_link_template", "_decide", "__class__"])
 def test_no_attribute_of_a_file_hides_one_of_the_class(name, content, tmp_path):
     def change(schema, members):
         attributes = schema["content"]

@@ -501,7 +501,7 @@ def edit_attribute(rng, number, content):
         attributes["content"][key] = deepcopy(rng.choice(list(other["content"].values())))
     else:
         name = rng.choice(
-            ["predict", "__class__", "_memory", "_repr_html_", "extra", "_check_rows", "__dict__"]
+            ["predict", "__class__", "_decide", "_repr_html_", "extra", "_check_rows", "__dict__"]
         )
         attributes["content"][name] = deepcopy(rng.choice(list(other["content"].values())))
         attributes["key_types"]["content"].append(

@@ -130,8 +130,8 @@ def check_finite_grams(grams):
                 )
 
 
-def check_finite_decisions(parts, start):
-    """Raise if what kernels add to the decision on some rows, numbered from `start`, is NaN or infinite."""
+def check_finite_decisions(parts, start=0):
+    """Raise if decisions on some rows, numbered from `start`, or what kernels add to them, are not finite."""
     wrong = ~np.isfinite(parts.reshape(len(parts), -1).sum(axis=1))
     if wrong.any():
         raise ValueError(

@@ -55,7 +55,7 @@ def skipped(name):
 @pytest.mark.parametrize("name", NAMES)
 def test_a_first_fit_that_was_interrupted_leaves_no_model(name, monkeypatch):
     model = getattr(localmkl, name)([RBF(0.1)])
-    monkeypatch.setattr(base.BaseMKL, "_answer", interrupt)
+    monkeypatch.setattr(base.BaseMKL, "_finish", interrupt)
     with pytest.raises(KeyboardInterrupt):
         model.fit(X, Y)
     with pytest.raises(NotFittedError):

@@ -36,13 +36,13 @@ def table(search):
     return np.stack([search.cv_results_[f"split{k}_test_score"] for k in range(search.n_splits_)])
 
 
-def counted_chains(monkeypatch):
+def counted_batches(monkeypatch):
     ran = []
     original = run.columns_of
 
-    def again(job, memory, fold, chain):
-        ran.append((fold.number, chain))
-        return original(job, memory, fold, chain)
+    def again(job, context, fold, batch):
+        ran.append((fold.number, batch))
+        return original(job, context, fold, batch)
 
     monkeypatch.setattr(run, "columns_of", again)
     return ran
@@ -50,11 +50,11 @@ def counted_chains(monkeypatch):
 
 def test_a_finished_search_is_read_and_not_run(tmp_path, monkeypatch):
     X, y = data()
-    ran = counted_chains(monkeypatch)
+    ran = counted_batches(monkeypatch)
     first = search_of(tmp_path / "file").fit(X, y)
-    n_chains = len(ran)
+    n_batches = len(ran)
     second = search_of(tmp_path / "file").fit(X, y)
-    assert n_chains == len(ran) > 2
+    assert n_batches == len(ran) > 2
     np.testing.assert_array_equal(table(first), table(second))
     np.testing.assert_array_equal(first.cv_results_["mean_fit_time"], second.cv_results_["mean_fit_time"])
 
@@ -72,7 +72,7 @@ def test_half_written_and_damaged_lines_are_run_again(damage, tmp_path, monkeypa
         path.write_bytes(b"".join(lines))
     else:
         path.write_bytes(b"".join(lines[:-1]))
-    ran = counted_chains(monkeypatch)
+    ran = counted_batches(monkeypatch)
     again = search_of(path).fit(X, y)
     assert len(ran) == 1
     np.testing.assert_array_equal(table(again), table(whole))
@@ -135,11 +135,11 @@ sys.path.insert(0, {folder!r})
 from localmkl.model_selection import cells
 import test_checkpoint as tests
 
-score = cells._score
+score = cells.score
 def slow(*arguments):
     time.sleep(0.02)
     return score(*arguments)
-cells._score = slow
+cells.score = slow
 
 if __name__ == "__main__":
     print("ready", flush=True)
@@ -171,7 +171,7 @@ def test_a_search_stopped_at_a_random_moment_ends_with_the_same_table(how, n_job
         interrupted, complete = out.split()
         assert interrupted == "True"
         assert 0 < int(complete) < len(whole.cv_results_["params"])
-    ran = counted_chains(monkeypatch)
+    ran = counted_batches(monkeypatch)
     again = search_of(path).fit(*data())
     assert 0 < len(ran) <= total - lines + 1  # the last line may be half of one
     np.testing.assert_array_equal(table(again), table(whole))
@@ -183,7 +183,7 @@ def test_ctrl_c_before_anything_is_complete_passes_on(monkeypatch):
     def interrupt(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(cells, "_score", interrupt)
+    monkeypatch.setattr(cells, "score", interrupt)
     with pytest.raises(KeyboardInterrupt):
         search_of(None).fit(X, y)
 
@@ -191,14 +191,14 @@ def test_ctrl_c_before_anything_is_complete_passes_on(monkeypatch):
 def test_ctrl_c_returns_the_candidates_that_are_complete(monkeypatch):
     X, y = data()
     whole = search_of(None).fit(X, y)
-    original, count = cells._score, iter(range(10**6))
+    original, count = cells.score, iter(range(10**6))
 
     def interrupt(*arguments):
         if next(count) == 40:
             raise KeyboardInterrupt
         return original(*arguments)
 
-    monkeypatch.setattr(cells, "_score", interrupt)
+    monkeypatch.setattr(cells, "score", interrupt)
     with pytest.warns(UserWarning, match=r"was interrupted: \d+ of 48 candidates are complete"):
         search = search_of(None).fit(X, y)
     assert search.interrupted_

@@ -25,7 +25,8 @@ from localmkl import (
 )
 from localmkl.backends import compiled, together
 from localmkl.estimators import gating
-from localmkl.kernels import RBF, Linear
+from localmkl.estimators.context import FoldContext
+from localmkl.kernels import RBF, Linear, compute_stack, fit_kernels
 from localmkl.model_selection import MKLSearchCV
 
 KERNELS = [RBF(gamma=0.1), RBF(gamma=1.0), Linear()]
@@ -347,6 +348,7 @@ def test_nothing_is_learned_from_the_rows_that_judge(normalize):
         np.testing.assert_allclose(fitted.memberships_, cold.memberships_, atol=1e-9)
         assert fitted.tau_ == pytest.approx(cold.tau_)
         assert fitted.duality_gap_ <= fitted.tol
+        assert set(vars(fitted)) == set(vars(cold))  # no Grams of the search
 
 
 def test_a_candidate_that_cannot_be_fitted_scores_as_asked():
@@ -378,7 +380,7 @@ def test_a_candidate_that_cannot_be_fitted_scores_as_asked():
 )
 def test_candidates_that_no_data_allow_are_named_before_any_fit(cls, grid, message, monkeypatch):
     X, y = data(regression=cls is MKLRegressor)
-    monkeypatch.setattr(cls, "_pose", None)
+    monkeypatch.setattr(cls, "_prepare", None)
     with pytest.raises(ValueError, match=message):
         MKLSearchCV(build(cls), grid, cv=FOLDS).fit(X, y)
 
@@ -386,7 +388,7 @@ def test_candidates_that_no_data_allow_are_named_before_any_fit(cls, grid, messa
 @pytest.mark.parametrize("scoring", ["neg_log_loss", ["accuracy", "roc_auc_ovr"]])
 def test_scores_of_probabilities_are_refused_before_any_fit(scoring, monkeypatch):
     X, y = data()
-    monkeypatch.setattr(MKLClassifier, "_pose", None)
+    monkeypatch.setattr(MKLClassifier, "_prepare", None)
     message = (
         "The score '(neg_log_loss|roc_auc_ovr)' needs predict_proba, which MKLClassifier does not have; "
     )
@@ -402,6 +404,51 @@ def test_a_score_that_is_no_number_for_any_candidate_chooses_nothing(scoring):
         MKLSearchCV(
             build(MKLClassifier, tol=1e-2), {"C": [0.1, 1.0]}, scoring=scoring, refit="good", cv=2
         ).fit(X, y)
+
+
+@pytest.mark.filterwarnings("ignore:Scoring failed", "ignore:One or more of the test scores")
+@pytest.mark.parametrize("step", ["cross_stack", "training_stack"])
+def test_shared_grams_that_cannot_be_read_are_an_error_and_no_slower_search(step, monkeypatch):
+    def broken(self, *_):
+        raise RuntimeError("the stack is gone")
+
+    X, y = data()
+    monkeypatch.setattr(FoldContext, step, broken)
+    search = MKLSearchCV(build(MKLClassifier), {"C": [0.1, 1.0]}, cv=2, refit=False, error_score="raise")
+    with pytest.raises(RuntimeError, match="the stack is gone"):
+        search.fit(X, y)
+    with pytest.raises(ValueError, match=r"fits failed|not a number for any of the 2 candidates"):
+        search.set_params(error_score=np.nan).fit(X, y)
+
+
+def test_fits_in_one_context_share_no_more_than_their_parameters_allow():
+    X, y = data()
+    cold = build(CLMKLClassifier, tol=1e-3, gate_kernel=RBF(gamma=0.1), n_init=1)
+    stack = compute_stack(fit_kernels(KERNELS, X), X)
+    context = FoldContext(stack, kernels=fit_kernels(KERNELS, X))
+    first = clone(cold)._fit(X, y, context)
+    assert clone(cold)._fit(X, y, context).gate_.kernel is first.gate_.kernel
+    for change in (
+        {"gate_kernel": RBF(gamma=1.0)},
+        {"gate_kernel": None},
+        {"n_clusters": 3},
+        {"n_init": 3},
+        {"random_state": 5},
+        {"normalize": "trace"},
+        {"evenness": 0.7},
+        {"gate": lambda rows: np.column_stack([rows[:, 0] > 0, rows[:, 0] <= 0]).astype(float)},
+        {"gate": lambda rows: np.column_stack([rows[:, 1] > 0, rows[:, 1] <= 0]).astype(float)},
+    ):
+        warm = clone(cold).set_params(**change)._fit(X, y, context)
+        alone = clone(cold).set_params(**change).fit(X, y)
+        np.testing.assert_array_equal(warm.memberships_, alone.memberships_)
+        np.testing.assert_allclose(warm.factors_, alone.factors_)
+
+
+def test_parameters_that_fit_does_not_take_are_refused_before_any_fit():
+    X, y = data()
+    with pytest.raises(TypeError, match=r"`fit` of MKLClassifier takes sample_weight .*, got 'unlabeled'"):
+        MKLSearchCV(build(MKLClassifier), {"C": [1.0]}).fit(X, y, unlabeled=X)
 
 
 def test_kernels_that_cannot_be_used_are_the_candidates_fault():

@@ -1,6 +1,5 @@
 """What all ten estimators share: data in, Gram stack, one-versus-all, contributions out."""
 
-import warnings
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any
@@ -18,7 +17,8 @@ from sklearn.utils.validation import (
 from localmkl._checks import check_finite_decisions, check_integer, check_number, check_option
 from localmkl._resources import NUMBER, computing_bytes, matrix_bytes, require_memory
 from localmkl._sklearn import check_feature_names, check_n_features, check_sample_weight, count_rows
-from localmkl.estimators.context import Memory
+from localmkl._warnings import warn
+from localmkl.estimators.context import FoldContext
 from localmkl.estimators.rows import (
     BLOCK_ENTRIES,
     are_strings,
@@ -46,8 +46,8 @@ COSINE = "cosine"
 
 
 @dataclass(frozen=True)
-class Posed:
-    """What is left to optimise: one problem for each class, and the memberships or the gate's Gram."""
+class Prepared:
+    """The problems that are left to solve, one for each class, and the memberships or the gate's Gram."""
 
     gate: np.ndarray
     problems: list[Problem]
@@ -70,20 +70,20 @@ class BaseMKL(BaseEstimator, ABC):
     n_jobs: Any = None
     verbose = 0
 
-    _memory: Memory | None = None
-    """What a search shares between fits; it takes it away when it is done."""
+    _partition: Any = None
+    """One object for all models of one partition, if they have one."""
 
     @abstractmethod
-    def _fit_gate(self, X, stack, sample_weight, unlabeled, memory):
-        """Learn the gate; return what `_solve` needs of it."""
+    def _fit_gate(self, X, stack, sample_weight, unlabeled, context):
+        """Learn the gate; return what `_problem` needs of it."""
 
     @abstractmethod
     def _problem(self, stack, gate, target, cost):
         """Return one binary or regression problem."""
 
     @abstractmethod
-    def _solve_classes(self, posed):
-        """Return the solution of every problem, from nothing."""
+    def _solve_classes(self, prepared):
+        """Return the solution of every problem, from a cold start."""
 
     @property
     def _starts_together(self):
@@ -91,42 +91,45 @@ class BaseMKL(BaseEstimator, ABC):
         return False
 
     @staticmethod
-    def _solve_near(models, posed, neighbours):
+    def _solve_near(models, prepared, neighbours):
         """Return the solutions of models that share a gate, each from the pairs of its neighbour, if any.
 
-        A pair is (solution, problem), one for each class. Methods that are not convex start from nothing: a
-        neighbour would lead them to another optimum.
+        A pair is (solution, problem), one for each class. Methods that are not convex start cold: a neighbour
+        would lead them to another optimum.
         """
-        return [model._solve_classes(own) for model, own in zip(models, posed, strict=True)]
+        return [model._solve_classes(own) for model, own in zip(models, prepared, strict=True)]
 
     @abstractmethod
     def _store(self, solutions, gate):
         """Set the fitted attributes that belong to the method."""
 
     @abstractmethod
-    def _contributions_block(self, X, grams, rows):
-        """Return the contributions of a block of new rows, (n_rows, n_problems, l, M)."""
+    def _contributions_block(self, models, X, grams, rows):
+        """Return the contributions of a block of new rows, (n_rows, n_problems, l, M).
+
+        The problems are those of some models that share Grams and gate with this one, one after the other.
+        """
 
     @abstractmethod
     def _targets(self, y, sample_weight):
         """Return targets and costs, one row per problem."""
 
-    def _fit(self, X, y, sample_weight, unlabeled=None):
+    def _fit(self, X, y, context=None, **fit_params):
         """Fit a draft and become it: a fit that fails or is interrupted leaves the model as it was."""
-        draft = self._draft()
-        posed = draft._pose(X, y, sample_weight, unlabeled)
-        self.__dict__ = draft._answer(posed, draft._solve_classes(posed)).__dict__
+        draft = self._copy(learned=False)
+        prepared = draft._prepare(X, y, FoldContext() if context is None else context, **fit_params)
+        self.__dict__ = draft._finish(prepared, draft._solve_classes(prepared)).__dict__
         return self
 
-    def _draft(self):
-        """Return a model with these parameters and nothing learned."""
-        draft = object.__new__(type(self))
-        draft.__dict__.update({name: value for name, value in vars(self).items() if not name.endswith("_")})
-        return draft
+    def _copy(self, learned=True):
+        """Return a model with the same parameters and, if wanted, with what is learned."""
+        other = object.__new__(type(self))
+        kept = {name: value for name, value in vars(self).items() if learned or not name.endswith("_")}
+        other.__dict__.update(kept)
+        return other
 
-    def _pose(self, X, y, sample_weight=None, unlabeled=None):
+    def _prepare(self, X, y, context, sample_weight=None, unlabeled=None):
         """Check, compute the stack, gate: everything before the optimisation."""
-        memory = Memory() if self._memory is None else self._memory
         self._check_parameters()
         X = self._check_rows(X, reset=True)
         y = self._check_y(y)
@@ -138,17 +141,18 @@ class BaseMKL(BaseEstimator, ABC):
                 sample_weight, np.empty((len(y), 1)), dtype=np.float64, ensure_non_negative=True
             )
         targets, costs = self._targets(y, weights)
-        if not memory.holds_stack:
-            n_kernels, needed = self._fitting_bytes(X, len(targets), unlabeled)
+        held = context.stack is not None
+        if not held or unlabeled is not None:
+            n_kernels, needed = self._fitting_bytes(X, len(targets), unlabeled, held)
             require_memory(needed, f"Fitting {n_kernels} kernels on {len(y)} rows")
-        stack = self._fit_stack(X, weights, memory)
-        gate = self._fit_gate(X, stack, weights, unlabeled, memory)
+        stack = self._fit_stack(X, weights, context)
+        gate = self._fit_gate(X, stack, weights, unlabeled, context)
         pairs = zip(targets, costs, strict=True)
-        stack = stack.scaled(self.factors_).using(parallel=memory.parallel)
-        return Posed(gate, [self._problem(stack, gate, *pair) for pair in pairs], memory.parallel)
+        stack = stack.scaled(self.factors_).using(parallel=context.parallel)
+        return Prepared(gate, [self._problem(stack, gate, *pair) for pair in pairs], context.parallel)
 
-    def _fitting_bytes(self, X, n_problems, unlabeled=None):
-        """Return the number of kernels and the peak of a fit, beyond what there is before."""
+    def _fitting_bytes(self, X, n_problems, unlabeled=None, held=False):
+        """Return the number of kernels and the peak of a fit, beyond the stack if it is `held`."""
         n_samples, itemsize, stack, computing = count_rows(X), NUMBER, 0, 0
         if self._precomputed:
             n_kernels, itemsize = X.n_kernels, X.dtype.itemsize
@@ -161,7 +165,7 @@ class BaseMKL(BaseEstimator, ABC):
         after = max(
             self._gating_bytes(joint), self._solving_bytes(n_samples, n_kernels, n_problems, itemsize)
         )
-        return n_kernels, max(computing, stack + after)
+        return n_kernels, after if held else max(computing, stack + after)
 
     def _gating_bytes(self, n_samples):
         """Return the peak of learning the gate from so many rows, beyond the stack."""
@@ -187,18 +191,18 @@ class BaseMKL(BaseEstimator, ABC):
         """Cross-Grams with all reference rows that exist at a time while a block of rows is gated."""
         return 0
 
-    def _answer(self, posed, solutions):
+    def _finish(self, prepared, solutions):
         """Store the solutions; return the fitted model."""
         self._store_common(solutions)
-        self._store(solutions, posed.gate)
+        self._store(solutions, prepared.gate)
         return self
 
-    def _over_classes(self, solve, posed):
+    def _over_classes(self, solve, prepared):
         """Return ``solve(problem, parallel)`` of every class, in threads if the user asked for them."""
-        n_jobs = self.n_jobs if len(posed.problems) > 1 else None
+        n_jobs = self.n_jobs if len(prepared.problems) > 1 else None
         serial = n_jobs in (None, 1)
         return Parallel(n_jobs=n_jobs, require=None if serial else "sharedmem")(
-            delayed(solve)(problem, serial and posed.parallel) for problem in posed.problems
+            delayed(solve)(problem, serial and prepared.parallel) for problem in prepared.problems
         )
 
     def _check_parameters(self):
@@ -273,16 +277,16 @@ class BaseMKL(BaseEstimator, ABC):
     def _precomputed(self):
         return isinstance(self.kernels, str) and self.kernels == PRECOMPUTED
 
-    def _fit_stack(self, X, sample_weight, memory):
+    def _fit_stack(self, X, sample_weight, context):
         """Set kernels_, factors_ and what prediction compares new rows with; return the stack."""
-        if memory.stack is not None:
-            stack = memory.training_stack()
-            self.kernels_, self.cosine_scales_ = memory.kernels, memory.cosine_scales
+        if context.stack is not None:
+            stack = context.training_stack()
+            self.kernels_, self.cosine_scales_ = context.kernels, context.cosine_scales
         else:
-            stack, self.kernels_, self.cosine_scales_ = memory.recall(
-                "stack", lambda: self._compute_stack(X, sample_weight)
-            )
-        self.factors_ = memory.recall("factors", lambda: learn_factors(self.normalize, stack, sample_weight))
+            stack, self.kernels_, self.cosine_scales_ = self._compute_stack(X, sample_weight)
+        self.factors_ = context.recall(
+            "factors", self.normalize, lambda: learn_factors(self.normalize, stack, sample_weight)
+        )
         if not self._precomputed:
             self.rows_ = X
         return stack
@@ -307,9 +311,13 @@ class BaseMKL(BaseEstimator, ABC):
         """Number of kernels, also of those that a fit will refuse."""
         return len(self._kernel_list) if isinstance(self._kernel_list, list | tuple) else 1
 
-    def _compare(self, X):
+    def _compare(self, X, context=None):
         """Return `X` checked, and its normalised Grams with the reference rows."""
-        known, notes = (None, None) if self._memory is None else self._memory.cross_stack(X)
+        known = notes = number = None
+        if context is not None and (number := context.number_of(X)) is not None:
+            notes = context.recall("distances", (number, self._partition), dict)
+            if context.stack is not None and not getattr(self, "transductive_", False):
+                known = context.cross_stack(number)
         X = self._check_rows(X, reset=False)
         if self.kernels_ is None:
             source = X if known is None else known
@@ -318,7 +326,7 @@ class BaseMKL(BaseEstimator, ABC):
         if self.cosine_scales_ is None or known is not None:
             return X, NormalizedGrams(source, self.factors_, notes=notes)
         scales = cosine_scales(source.diagonals())
-        return X, NormalizedGrams(source, self.factors_, scales, self.cosine_scales_)
+        return X, NormalizedGrams(source, self.factors_, scales, self.cosine_scales_, notes)
 
     def _store_common(self, solutions):
         self.loss_ = self._loss
@@ -346,7 +354,7 @@ class BaseMKL(BaseEstimator, ABC):
                 f"cannot certify less than {reached}: more steps bring no progress, and rounding may account "
                 f"for {worst.rounding:.1e} of it; raise `tol`, lower `C`, or bring the kernels to one size."
             )
-        warnings.warn(f"{type(self).__name__} {said}", ConvergenceWarning, stacklevel=6)
+        warn(f"{type(self).__name__} {said}", ConvergenceWarning)
 
     def _stacked(self, values):
         """Return the only value, or all of them along a new first axis."""
@@ -377,29 +385,35 @@ class BaseMKL(BaseEstimator, ABC):
             classes, (n_samples, n_classes, n_clusters, n_kernels).
         """
         check_is_fitted(self)
-        parts = np.concatenate(list(self._blocks(X)))
+        parts = np.concatenate(list(self._blocks([self], X)))
         return parts[:, 0] if parts.shape[1] == 1 else parts
 
     def _decide(self, X):
         """Return the decisions, (n_samples,) or (n_samples, n_problems)."""
         check_is_fitted(self)
-        sums = None if self._memory is None else self._memory.foreseen(self, X)
-        if sums is None:
-            sums = np.concatenate([part.sum(axis=(-2, -1)) for part in self._blocks(X)])
-        return (sums[:, 0] if sums.shape[1] == 1 else sums) + self.intercept_
+        return self._decide_together([self], X)[0]
 
-    def _foresee(self, models, X, memory):
-        """Keep the decisions of models that share Grams and gate with this one, where that saves reading."""
+    def _decide_together(self, models, X, context=None):
+        """Return the decisions of models that share Grams and gate with this one; in a context, unchecked."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            sums = np.concatenate([part.sum(axis=(-2, -1)) for part in self._blocks(models, X, context)])
+        every = np.split(sums, len(models), axis=1)
+        return [
+            (own[:, 0] if own.shape[1] == 1 else own) + model.intercept_
+            for model, own in zip(models, every, strict=True)
+        ]
 
-    def _blocks(self, X):
-        X, grams = self._compare(X)
-        if self._memory is None:
+    def _blocks(self, models, X, context=None):
+        """Yield the contributions of models, block of rows by block of rows."""
+        X, grams = self._compare(X, context)
+        if context is None:
             needed = self._predicting_bytes(*grams.shape)
             require_memory(needed, f"Prediction for {grams.shape[0]} rows", "predict fewer rows at a time")
         for rows in row_blocks(*grams.shape):
             with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is said below
-                parts = self._contributions_block(take_rows(X, rows), grams, rows)
-            check_finite_decisions(parts, rows.start)
+                parts = self._contributions_block(models, take_rows(X, rows), grams, rows)
+            if context is None:  # else one model would speak for the others
+                check_finite_decisions(parts, rows.start)
             yield parts
 
     def kernel_diagonals(self, X):

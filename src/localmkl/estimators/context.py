@@ -1,19 +1,21 @@
-"""What fits on the same training rows can share: Grams, normalisation, partition, the last solutions.
+"""The context of a fold: Grams, and what fits on the same training rows have in common.
 
-A fit without a memory makes its own and forgets it, so that cold and warm fits are one code path. A search
-gives its candidates one memory for each fold.
+It is handed to the methods that fit and decide, and kept by none of them. A fit on its own makes one and
+drops it, so that cold fits and those of a search are one code path.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from types import BuiltinFunctionType, FunctionType
 from typing import Any
 
+import joblib
 import numpy as np
 
 
 @dataclass
-class Memory:
-    """What fits that differ in C, p, evenness and the like have in common.
+class FoldContext:
+    """Grams for some kernels and their cosine scales, and results under the parameters they depend on.
 
     Parameters
     ----------
@@ -21,12 +23,12 @@ class Memory:
         The Grams of all rows of a search (under cosine normalisation already divided), so that neither
         fit nor prediction computes any; without it the estimator computes its own.
     train : ndarray, optional
-        Which rows of `stack` are the training rows; all of them by default.
+        The training rows in `stack`; all of them by default.
     kernels : list, optional
         The kernels, fitted on the training rows.
     cosine_scales : ndarray of shape (n_kernels, n_train), optional
     known : sequence of (rows, ndarray)
-        Rows that predictions will be asked for, and their places in `stack`.
+        Rows that decisions will be asked for, and their places in `stack`.
     parallel : bool
         Whether reading the stack may use all threads.
     """
@@ -38,40 +40,36 @@ class Memory:
     known: Sequence = ()
     parallel: bool = True
     _kept: dict[Any, Any] = field(default_factory=dict)
-    _foreseen: dict[int, tuple] = field(default_factory=dict)
 
-    @property
-    def holds_stack(self):
-        """Whether the Grams are there already."""
-        return self.stack is not None or "stack" in self._kept
-
-    def recall(self, key, make):
-        """Return what is kept under a key; make it the first time."""
-        if key not in self._kept:
-            self._kept[key] = make()
-        return self._kept[key]
+    def recall(self, what, key, make):
+        """Return the result of ``make()``, now or before; `key` holds all it depends on but the fold."""
+        if (what, key) not in self._kept:
+            self._kept[what, key] = make()
+        return self._kept[what, key]
 
     def training_stack(self):
         """Return the Grams of the training rows."""
         return self.stack if self.train is None else self.stack[np.ix_(self.train, self.train)]
 
-    def cross_stack(self, X):
-        """Return the Grams between known rows and the training rows, and notes about them; or None twice."""
-        for number, (rows, places) in enumerate(self.known):
-            if rows is X:
-                return self.stack[np.ix_(places, self.train)], self.recall(("notes", number), dict)
-        return None, None
+    def number_of(self, X):
+        """Return the number of known rows; None if `X` is no object that is known."""
+        return next((number for number, (rows, _) in enumerate(self.known) if rows is X), None)
 
-    def foresee(self, models, X, sums):
-        """Keep what models will decide on some rows, instead of what was kept before."""
-        parts = np.split(sums, len(models), axis=1)
-        self._foreseen = {id(model): (model, X, part) for model, part in zip(models, parts, strict=True)}
+    def cross_stack(self, number):
+        """Return the Grams between known rows and the training rows."""
+        return self.stack[np.ix_(self.known[number][1], self.train)]
 
-    def forget(self):
-        """Let go of the models, which hold this memory: without a ring, the Grams are freed at once."""
-        self._foreseen = {}
 
-    def foreseen(self, model, X):
-        """Return what a model decides on some rows, if that is known; else None."""
-        _, rows, sums = self._foreseen.get(id(model), (None, None, None))
-        return sums if rows is X else None
+def parameters_key(model, names):
+    """Return something hashable that models with equal values of these parameters have in common."""
+    return tuple(identity(getattr(model, name)) for name in names)
+
+
+def identity(value):
+    """Return something hashable that equal values have in common; functions are equal to themselves alone."""
+    if isinstance(value, int | float | str | FunctionType | BuiltinFunctionType | None):
+        return value
+    try:
+        return type(value), joblib.hash(value)
+    except Exception:  # it cannot be pickled: nothing is equal to it
+        return object()

@@ -41,15 +41,15 @@ class ConvexMKL(BaseMKL):
     def _options(self):
         return {"solver": self._solver, "tol": self.tol, "max_iter": self.max_iter}
 
-    def _solve_classes(self, posed):
+    def _solve_classes(self, prepared):
         if self.n_jobs in (None, 1):
-            return solve_all(posed.problems, callback=self._callback(), **self._options)
+            return solve_all(prepared.problems, callback=self._callback(), **self._options)
 
         def solve(problem, parallel):
             problem = replace(problem, stack=problem.stack.using(parallel=parallel))
             return solve_convex(problem, callback=self._callback(), **self._options)
 
-        return self._over_classes(solve, posed)
+        return self._over_classes(solve, prepared)
 
     def _solving_bytes(self, n_samples, n_kernels, n_problems, itemsize, models=1):
         together = min(at_once(n_samples), models * n_problems)
@@ -73,19 +73,19 @@ class ConvexMKL(BaseMKL):
         return True
 
     @staticmethod
-    def _solve_near(models, posed, neighbours):
+    def _solve_near(models, prepared, neighbours):
         if len(models) == 1 and neighbours[0] is None:
-            return [models[0]._solve_classes(posed[0])]
-        problems = [problem for own in posed for problem in own.problems]
+            return [models[0]._solve_classes(prepared[0])]
+        problems = [problem for own in prepared for problem in own.problems]
         starts = []
-        for own, neighbour in zip(posed, neighbours, strict=True):
+        for own, neighbour in zip(prepared, neighbours, strict=True):
             if neighbour is None:
                 starts += [even_start(problem) for problem in own.problems]
             else:
                 pairs = zip(own.problems, neighbour, strict=True)
                 starts += [neighbour_start(solution, old, new) for new, (solution, old) in pairs]
         flat = iter(solve_all(problems, starts, **models[0]._options))
-        return [list(islice(flat, len(own.problems))) for own in posed]
+        return [list(islice(flat, len(own.problems))) for own in prepared]
 
     def _store(self, solutions, gate):
         self.kernel_weights_ = self._stacked([solution.weights for solution in solutions])
@@ -111,11 +111,7 @@ class ConvexMKL(BaseMKL):
         blocks = row_blocks(*grams.shape)
         return np.concatenate([self.gate_.memberships(take_rows(X, rows), grams, rows) for rows in blocks])
 
-    def _contributions_block(self, X, grams, rows):
-        return self._contributions_of([self], X, grams, rows)
-
-    def _contributions_of(self, models, X, grams, rows):
-        """Return the contributions of models that share Grams and gate with this one, class after class."""
+    def _contributions_block(self, models, X, grams, rows):
         alpha = np.vstack([model.dual_coef_ for model in models])
         weights = np.vstack(
             [np.reshape(m.kernel_weights_, (-1, *m.kernel_weights_.shape[-2:])) for m in models]
@@ -134,15 +130,6 @@ class ConvexMKL(BaseMKL):
         parts *= weights
         parts *= memberships[:, None, :, None]
         return parts
-
-    def _foresee(self, models, X, memory):
-        """Keep the decisions of models that share Grams and gate with this one: one read for all."""
-        rows_X, grams = self._compare(X)
-        sums = [
-            self._contributions_of(models, take_rows(rows_X, rows), grams, rows).sum(axis=(-2, -1))
-            for rows in row_blocks(*grams.shape)
-        ]
-        memory.foresee(models, X, np.concatenate(sums))
 
 
 class LpNormMKL(ConvexMKL):
@@ -182,9 +169,9 @@ class GlobalMKL(ConvexMKL):
         self
             The fitted estimator.
         """
-        return self._fit(X, y, sample_weight)
+        return self._fit(X, y, sample_weight=sample_weight)
 
-    def _fit_gate(self, X, stack, sample_weight, unlabeled, memory):
+    def _fit_gate(self, X, stack, sample_weight, unlabeled, context):
         self.gate_ = OneCluster()
         return np.ones((stack.shape[0], 1))
 
@@ -220,7 +207,7 @@ class LocalMKL(LpNormMKL):
         self
             The fitted estimator.
         """
-        return self._fit(X, y, sample_weight, unlabeled)
+        return self._fit(X, y, sample_weight=sample_weight, unlabeled=unlabeled)
 
     def _check_parameters(self):
         super()._check_parameters()
@@ -238,12 +225,16 @@ class LocalMKL(LpNormMKL):
             return 0
         return clustering_bytes(n_samples, self.n_clusters, self.n_init)
 
-    def _fit_gate(self, X, stack, sample_weight, unlabeled, memory):
+    def _fit_gate(self, X, stack, sample_weight, unlabeled, context):
         if unlabeled is not None:
             unlabeled = self._check_unlabeled(X, unlabeled, stack.shape[0])
-        self.gate_, memberships = fit_gate(self, X, stack, sample_weight, unlabeled, memory)
+        self.gate_, memberships = fit_gate(self, X, stack, sample_weight, unlabeled, context)
         self.transductive_ = unlabeled is not None
         return memberships
+
+    @property
+    def _partition(self):
+        return getattr(self.gate_, "kernel", None)
 
     def _check_unlabeled(self, X, unlabeled, n_train):
         """Check the unlabelled rows and take them in as reference rows of prediction."""

@@ -3,7 +3,6 @@
 f(x) = sum_m eta_m(x) sum_i alpha_i eta_m(x_i) k_m(x, x_i) + b,   eta = gate(sum_i r_im k0(x_i, x) + v_m)
 """
 
-import warnings
 from dataclasses import replace
 from typing import Any
 
@@ -15,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from localmkl._checks import check_integer, check_option
 from localmkl._resources import solving_bytes
+from localmkl._warnings import warn
 from localmkl.estimators.base import BaseMKL
 from localmkl.estimators.gating import GATE_MATRICES, GateKernel
 from localmkl.estimators.rows import row_blocks
@@ -55,7 +55,7 @@ class GatedMKL(BaseMKL):
         self
             The fitted estimator.
         """
-        return self._fit(X, y, sample_weight)
+        return self._fit(X, y, sample_weight=sample_weight)
 
     def _check_parameters(self):
         super()._check_parameters()
@@ -72,7 +72,7 @@ class GatedMKL(BaseMKL):
             n_samples, n_kernels=n_kernels, combined=threads, factors=threads, copies=1, steps=0
         )
 
-    def _fit_gate(self, X, stack, sample_weight, unlabeled, memory):
+    def _fit_gate(self, X, stack, sample_weight, unlabeled, context):
         self.gate_kernel_ = GateKernel(self.gate_kernel, stack.n_kernels, self._precomputed)
         self.gate_kernel_.fit(X, sample_weight)
         self.gate_name_ = self.gate
@@ -82,11 +82,11 @@ class GatedMKL(BaseMKL):
     def _problem(self, stack, gate, target, cost):
         return Problem(stack, np.ones((len(target), 1)), target, cost, self._loss, np.inf)
 
-    def _solve_classes(self, posed):
+    def _solve_classes(self, prepared):
         def solve(problem, parallel):
             return solve_gated(
                 replace(problem, stack=problem.stack.using(parallel=parallel)),
-                posed.gate,
+                prepared.gate,
                 gate=self.gate,
                 tol=self.tol,
                 max_iter=self.max_iter,
@@ -95,7 +95,7 @@ class GatedMKL(BaseMKL):
                 callback=self._callback(),
             )
 
-        return self._over_classes(solve, posed)
+        return self._over_classes(solve, prepared)
 
     def _store(self, solutions, gate):
         del self._seed
@@ -106,12 +106,11 @@ class GatedMKL(BaseMKL):
         self.kernel_weights_ = weights[0] if len(weights) == 1 else weights
 
     def _warn_not_converged(self, missed):
-        warnings.warn(
+        warn(
             f"{type(self).__name__} stopped after max_iter={self.max_iter} steps of the gate while its "
             f"objective still fell by more than tol={self.tol:.2e} a step (the gap of its convex "
             f"problem is {max(solution.gap for solution in missed):.2e}); raise `max_iter` or `tol`.",
             ConvergenceWarning,
-            stacklevel=6,
         )
 
     def gating(self, X):
@@ -154,7 +153,10 @@ class GatedMKL(BaseMKL):
         pairs = zip(self.gate_coef_, self.gate_intercept_, strict=True)
         return np.stack([apply_gate(self.gate_name_, gram, r, v) for r, v in pairs], axis=1)
 
-    def _contributions_block(self, X, grams, rows):
+    def _contributions_block(self, models, X, grams, rows):
+        return np.concatenate([model._gated_contributions(X, grams, rows) for model in models], axis=1)
+
+    def _gated_contributions(self, X, grams, rows):
         alpha = np.atleast_2d(self.dual_coef_)
         columns = self.support_
         eta = self._gating_block(X, grams, rows)

@@ -10,8 +10,12 @@ import numpy as np
 from sklearn.base import clone
 
 from localmkl._checks import check_memberships
+from localmkl.estimators.context import identity, parameters_key
 from localmkl.gates import KernelKMeansGate
 from localmkl.kernels.stack import GramStack, NormalizedGrams, fit_kernel
+
+PARTITION = ("normalize", "gate", "gate_kernel", "n_clusters", "n_init", "random_state")
+"""Parameters that the partition of the training rows depends on, beside the kernels."""
 
 GATE_MATRICES = 2
 """Cross-Grams that exist while all kernels are averaged: the sum and the next; one for a single kernel."""
@@ -150,7 +154,7 @@ class MatrixGate:
         return self.of_rows(X)
 
 
-def fit_gate(estimator, X, stack, sample_weight, unlabeled, memory):
+def fit_gate(estimator, X, stack, sample_weight, unlabeled, context):
     """Return the fitted gate of an estimator and the memberships of its training rows.
 
     `unlabeled` is None or the Grams of the training rows followed by the unlabelled ones.
@@ -160,12 +164,13 @@ def fit_gate(estimator, X, stack, sample_weight, unlabeled, memory):
         weights = sample_weight
         if weights is not None and unlabeled is not None:
             weights = np.concatenate([weights, np.ones(unlabeled.shape[0] - n_train)])
-        kernel, partition, distances = memory.recall(
-            "partition", lambda: _partition(estimator, X, stack, sample_weight, weights, unlabeled)
+        key, evenness = parameters_key(estimator, PARTITION), None if hard else estimator.evenness
+        kernel, partition, distances = context.recall(
+            "partition", key, lambda: _partition(estimator, X, stack, sample_weight, weights, unlabeled)
         )
-        evenness = None if hard else estimator.evenness
-        clustering = memory.recall(
-            ("gate", evenness),
+        clustering = context.recall(
+            "clustering",
+            (key, evenness),
             lambda: copy(partition).set_params(evenness=evenness).sharpen(distances, weights),
         )
         return KMeansGate(clustering, kernel), clustering.memberships_at(distances[:n_train])
@@ -175,7 +180,9 @@ def fit_gate(estimator, X, stack, sample_weight, unlabeled, memory):
                 "With precomputed kernels `gate` must be 'kmeans' or a fixed membership matrix: "
                 "there are no rows to give to a model or a function."
             )
-        return memory.recall("gate", lambda: _fitted(ModelGate(gate, hard), n_train, estimator.rows_))
+        return context.recall(
+            "model", (identity(gate), hard), lambda: _fitted(ModelGate(gate, hard), n_train, estimator.rows_)
+        )
     rows = X if estimator._precomputed else stack
     return _fitted(MatrixGate(gate, hard), n_train, rows, n_train)
 

@@ -209,7 +209,7 @@ def _check_gate_kernel(kernel, model, n_kernels):
 
 
 def _check_history(model):
-    """Raise unless the course of the optimisation can be told."""
+    """Raise unless the history of the optimisation is whole."""
     check_integer("n_iter_", model.n_iter_, low=0)
     check_number("duality_gap_", model.duality_gap_, low=-np.inf)
     for name in ("tau_", "evenness_", "squared_norm_"):
@@ -230,8 +230,8 @@ def _numbers(owner, name, shape):
     )
     plain = isinstance(value, np.ndarray) if shape else isinstance(value, Real)
     if not (fits and plain and array.dtype.kind == "f" and array.size):
-        told = tuple("any" if size is None else size for size in shape)
-        raise ValueError(f"{name} must hold numbers of shape {told}, got {array.dtype} {array.shape}")
+        expected = tuple("any" if size is None else size for size in shape)
+        raise ValueError(f"{name} must hold numbers of shape {expected}, got {array.dtype} {array.shape}")
     if not np.abs(array).max() < LARGEST:
         raise ValueError(f"{name} must hold numbers below {LARGEST:g}, got {np.abs(array).max()}")
     return array

@@ -1,14 +1,12 @@
-"""One chain on one fold: fit its candidates column by column, and score them.
+"""One batch on one fold: fit its candidates column by column, and score them.
 
 What runs here may run in another process: it takes arrays and small things, and returns plain numbers.
 """
 
-import sys
 import time
-from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass, replace
-from traceback import format_exc
+from traceback import format_exception
 from typing import Any
 
 import numpy as np
@@ -17,14 +15,10 @@ from sklearn.base import clone, is_classifier
 from localmkl._resources import NUMBER
 from localmkl._sklearn import score, scorers_in, split_params, split_rows
 from localmkl.estimators.base import COSINE
-from localmkl.estimators.context import Memory
+from localmkl.estimators.column import decided_together, fit_column
 from localmkl.estimators.gating import GATE_MATRICES
 from localmkl.estimators.rows import BLOCK_ENTRIES
 from localmkl.kernels import GramStack
-from localmkl.model_selection.plan import lane_of
-
-LAST = "last"
-"""Where the track of the candidate solved last is kept, for those that are the first of their lane."""
 
 
 @dataclass(frozen=True)
@@ -81,11 +75,11 @@ class Job:
                 "together, give a list of grids instead of one."
             ) from refused[first]
 
-    def failure(self):
-        """Return the traceback of the error at hand; raise it if the user wants to see it, or must."""
-        if self.error_score == "raise" or isinstance(sys.exception(), MemoryError):
-            raise
-        return format_exc()
+    def failure(self, error):
+        """Return an error with its traceback as text; raise it if the user wants to see it, or must."""
+        if self.error_score == "raise" or isinstance(error, MemoryError):
+            raise error
+        return "".join(format_exception(error))
 
     def fit_params_of(self, rows):
         """Return the parameters of ``fit`` for some rows; None stands for all rows."""
@@ -99,9 +93,9 @@ class Job:
             states = ()
         return states, model.normalize == COSINE
 
-    def bytes_of_fits(self, models, chains, folds):
+    def bytes_of_fits(self, models, batches, folds):
         """Return what fits on folds (and predictions), and one on all rows, take beside the stacks."""
-        widest = max(len(column) for chain in chains for column in chain.columns)
+        widest = max(len(column) for batch in batches for column in batch.columns)
         most = max(len(fold.test) * len(fold.train) for fold in folds)
         on_folds = [NUMBER * GATE_MATRICES * min(most, BLOCK_ENTRIES)]
         on_folds += [self._bytes_of_fit(model, len(fold.train), widest) for model in models for fold in folds]
@@ -116,51 +110,48 @@ class Job:
         solving = model._solving_bytes(n_samples, n_kernels, n_problems, itemsize, side_by_side)
         return max(model._gating_bytes(n_samples), solving)
 
-    def memory(self, grams, model, train, parallel):
-        """Return what fits of a model on some training rows share.
+    def context(self, grams, model, train, parallel):
+        """Return what fits of a model on some training rows share, or the error that no fit can avoid.
 
         Parameters
         ----------
         grams : SharedGrams
         """
-        if self.fit_params.get("unlabeled") is not None:  # rows beside those whose Grams are shared
-            return Memory(parallel=parallel)
         try:
-            return grams.memory(model, train, self.fit_params_of(train).get("sample_weight"), parallel)
-        except (TypeError, ValueError):  # the fit will say why
-            return Memory(parallel=parallel)
+            return grams.context(model, train, self.fit_params_of(train).get("sample_weight"), parallel)
+        except (TypeError, ValueError) as error:  # of kernels that cannot be fitted
+            return error
 
-    def prepared(self, memory, chain, fold):
-        """Return a memory that knows normalisation and partition already."""
+    def prepare(self, context, batch, fold):
+        """Learn normalisation and partition of a fold, for all workers."""
+        if isinstance(context, Exception):
+            return
         X, y = split_rows(self.estimator, self.X, self.y, fold.train)
-        for number in chain.candidates:
-            model = self.model(number)
-            model._memory = memory
+        for number in batch.candidates:
             try:
-                model._pose(X, y, **self.fit_params_of(fold.train))
-                break
-            except Exception:  # the fit will say why
+                self.model(number)._prepare(X, y, context, **self.fit_params_of(fold.train))
+                return
+            except Exception:  # the fit will raise it again
                 continue
-        return memory
 
 
-def detached(job, memory):
-    """Return a job and a memory without their large arrays, and these: they travel by their own ways."""
+def detached(job, context):
+    """Return a job and a context without their large arrays, and these: they travel by their own ways."""
     arrays = (job.X, None, job.y)
     if isinstance(job.X, GramStack):
         arrays = (_without_grams(job.X), job.X.grams, job.y)
     grams = None
-    if memory.stack is not None:
-        grams, memory = memory.stack.grams, replace(memory, stack=_without_grams(memory.stack))
-    return replace(job, X=None, y=None), memory, *arrays, grams
+    if not isinstance(context, Exception):
+        grams, context = context.stack.grams, replace(context, stack=_without_grams(context.stack))
+    return replace(job, X=None, y=None), context, *arrays, grams
 
 
-def attached(job, memory, X, X_grams, y, grams):
+def attached(job, context, X, X_grams, y, grams):
     """Undo `detached`."""
     X = X if X_grams is None else _with_grams(X, X_grams)
     if grams is not None:
-        memory = replace(memory, stack=_with_grams(memory.stack, grams))
-    return replace(job, X=X, y=y), memory
+        context = replace(context, stack=_with_grams(context.stack, grams))
+    return replace(job, X=X, y=y), context
 
 
 def _without_grams(stack):
@@ -173,92 +164,62 @@ def _with_grams(stack, grams):
     return other
 
 
-def run_chain(key, fold, chain, *parts):
-    """Return the key, and (candidate, result) of every cell of a chain on a fold, or the error."""
+def run_batch(key, fold, batch, *parts):
+    """Return the key, and (candidate, result) of every cell of a batch on a fold, or the error."""
     try:
-        job, memory = attached(*parts)
-        return key, [cell for column in columns_of(job, memory, fold, chain) for cell in column]
+        job, context = attached(*parts)
+        return key, [cell for column in columns_of(job, context, fold, batch) for cell in column]
     except Exception as error:
         return key, error
 
 
-def columns_of(job, memory, fold, chain):
+def columns_of(job, context, fold, batch):
     """Yield, column by column, a list of (candidate, result) in the form of scikit-learn's searches."""
-    X_train, y_train = split_rows(job.estimator, job.X, job.y, fold.train)
+    X, y = split_rows(job.estimator, job.X, job.y, fold.train)
     X_test, y_test = split_rows(job.estimator, job.X, job.y, fold.test, fold.train)
-    if memory.stack is not None:
-        memory = replace(memory, known=((X_test, fold.test), (X_train, fold.train)))
-    fit_params = job.fit_params_of(fold.train)
     parts = {"test": (X_test, y_test, split_params(job.X, job.score_params, fold.test))}
     if job.return_train_score:
-        parts["train"] = (X_train, y_train, split_params(job.X, job.score_params, fold.train))
-    tracks: dict = {}
-    for column in chain.columns:
+        parts["train"] = (X, y, split_params(job.X, job.score_params, fold.train))
+    if not isinstance(context, Exception):
+        context = replace(context, known=((X_test, fold.test), (X, fold.train)))
+    solved: dict = {}
+    for column in batch.columns:
         start = time.perf_counter()
-        fitted = _fit_column(job, column, memory, tracks, X_train, y_train, fit_params)
+        outcomes = _fit(job, column, X, y, context, solved, job.fit_params_of(fold.train))
         seconds = (time.perf_counter() - start) / len(column)
-        models = [outcome for outcome in fitted.values() if not isinstance(outcome, str)]
-        if models:
-            with suppress(Exception):  # the scorer will meet it again, and knows what to do
-                models[0]._foresee(models, X_test, memory)
-        yield [
-            (number, {**_result(job, outcome, parts), "fit_time": seconds})
-            for number, outcome in fitted.items()
-        ]
-    memory.forget()
+        results = _results(job, outcomes, context, parts)
+        yield [(number, {**result, "fit_time": seconds}) for number, result in results.items()]
 
 
-def _fit_column(job, column, memory, tracks, X, y, fit_params):
-    """Return for each candidate its fitted model, or the traceback of its error."""
-    posed: dict = {}
-    outcomes: dict = {}
-    for number in column:
-        model = job.model(number)
-        model._memory = memory
-        try:
-            posed[number] = model, model._pose(X, y, **fit_params)
-        except Exception:
-            outcomes[number] = job.failure()
-    for numbers in _waves(posed, job, tracks):
-        models, tasks = zip(*(posed[number] for number in numbers), strict=True)
-        near = [tracks.get(lane_of(job.candidates[number]), tracks.get(LAST)) for number in numbers]
-        try:
-            solved = models[0]._solve_near(models, tasks, near)
-        except Exception:
-            outcomes |= dict.fromkeys(numbers, job.failure())
-            continue
-        for number, model, task, solutions in zip(numbers, models, tasks, solved, strict=True):
-            outcomes[number] = model._answer(task, solutions)
-            pairs = list(zip(solutions, task.problems, strict=True))
-            tracks[lane_of(job.candidates[number])] = tracks[LAST] = pairs
-    return outcomes
+def _fit(job, column, X, y, context, solved, fit_params):
+    """Return for each candidate its fitted model, or the error that ended its fit."""
+    if isinstance(context, Exception):
+        return dict.fromkeys(column, context)
+    models = [job.model(number) for number in column]
+    return dict(zip(column, fit_column(models, X, y, context, solved, **fit_params), strict=True))
 
 
-def _waves(posed, job, tracks):
-    """Yield candidates that are solved together.
-
-    First those with a neighbour in their lane; then, if nothing is solved yet, those that can start from
-    nothing together; then each of the others from the one before.
-    """
-    known = [number for number in posed if lane_of(job.candidates[number]) in tracks]
-    fresh = [] if tracks else [number for number, (model, _) in posed.items() if model._starts_together]
-    yield from (wave for wave in (known, fresh) if wave)
-    yield from ([number] for number in posed if number not in known and number not in fresh)
+def _results(job, outcomes, context, parts):
+    """Return scores and times of fitted models, and of errors."""
+    errors = {number: error for number, error in outcomes.items() if isinstance(error, Exception)}
+    results = {number: _failed(job, error, parts) for number, error in errors.items()}
+    fitted = {number: model for number, model in outcomes.items() if number not in errors}
+    with decided_together(list(fitted.values()), context) as models:
+        scored = {number: _scored(job, model, parts) for number, model in zip(fitted, models, strict=True)}
+    return results | scored
 
 
-def _result(job, outcome, parts):
-    """Return scores and times of a fitted model, or of an error."""
-    failed = isinstance(outcome, str)
-    result: dict[str, Any] = {"fit_error": outcome if failed else None}
+def _failed(job, error, parts):
+    several = scorers_in(job.scorer)
+    scores = job.error_score if several is None else dict.fromkeys(several, job.error_score)
+    result = {"fit_error": job.failure(error), "score_time": 0.0}
+    return result | {f"{name}_scores": scores for name in parts}
+
+
+def _scored(job, model, parts):
+    result: dict[str, Any] = {"fit_error": None}
     start = time.perf_counter()
     for name, (X, y, params) in parts.items():
-        if not failed:
-            scores = score(outcome, X, y, job.scorer, params, job.error_score)
-        elif scorers_in(job.scorer) is not None:
-            scores = dict.fromkeys(scorers_in(job.scorer), job.error_score)
-        else:
-            scores = job.error_score
-        result[f"{name}_scores"] = scores
-        if name == "test":
-            result["score_time"] = time.perf_counter() - start
+        result[f"{name}_scores"] = score(model, X, y, job.scorer, params, job.error_score)
+        result.setdefault("score_time", time.perf_counter() - start)
     return result

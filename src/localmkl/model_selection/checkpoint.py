@@ -1,6 +1,6 @@
-"""A file of finished work: a header that says which search it belongs to, then one line for each chain.
+"""A file of finished work: a header that says which search it belongs to, then one line for each batch.
 
-It begins when the first chain is finished: a search that fails at once leaves none. Every line carries its
+It begins when the first batch is finished: a search that fails at once leaves none. Every line carries its
 checksum and is written whole and synchronised before the next begins. What a crash left half-written is not
 believed, and is cut off before the file goes on.
 """
@@ -16,7 +16,7 @@ from joblib.hashing import NumpyHasher
 from localmkl._files import append_whole, check_place, write_whole
 
 HEADER = "search"
-CHAIN = "chain"
+BATCH = "batch"
 
 
 class OtherSearch(ValueError):
@@ -24,7 +24,7 @@ class OtherSearch(ValueError):
 
 
 class Checkpoint:
-    """The finished chains of one search, in memory and in a file.
+    """The finished batches of one search, in memory and in a file.
 
     Parameters
     ----------
@@ -68,8 +68,8 @@ class Checkpoint:
             )
 
     def add(self, key, cells):
-        """Write the cells of a finished chain."""
-        line = _line(CHAIN, {"key": key, "cells": cells})
+        """Write the cells of a finished batch."""
+        line = _line(BATCH, {"key": key, "cells": cells})
         if self.finished:
             append_whole(self.path, line)
         else:

@@ -7,13 +7,12 @@ Stacks are kept in memory, one fold's at a time if all are too much; worker proc
 
 import tempfile
 
-import joblib
 import numpy as np
 
 from localmkl._files import scratch_array
 from localmkl._resources import available_memory, disk_room, matrix_bytes, require_memory
 from localmkl.estimators.base import COSINE
-from localmkl.estimators.context import Memory
+from localmkl.estimators.context import FoldContext, identity
 from localmkl.kernels import GramStack, compute_stack, fit_kernels
 from localmkl.kernels.stack import cosine_scales, take_rows
 from localmkl.kernels.vectors import CallableKernel
@@ -23,7 +22,7 @@ WORKER = 2**27
 
 
 class SharedGrams:
-    """Hand out the memory of each fold; as a context manager, let go of the stacks at the end.
+    """Hand out the context of each fold; as a context manager, let go of the stacks at the end.
 
     Parameters
     ----------
@@ -101,8 +100,8 @@ class SharedGrams:
         in_memory = isinstance(self.X, GramStack) and not isinstance(_owner(self.X.grams), np.memmap)
         return self.X.grams.nbytes if in_memory else 0
 
-    def memory(self, model, train, sample_weight, parallel):
-        """Return the `Memory` of a model's fits on some training rows; None stands for all rows."""
+    def context(self, model, train, sample_weight, parallel):
+        """Return the context of a model's fits on some training rows; None stands for all rows."""
         kernels, states = self.states(model, train, sample_weight)
         cosine = model.normalize == COSINE
         if (states, cosine) not in self._stacks:
@@ -110,7 +109,7 @@ class SharedGrams:
         stack, scales = self._stacks[states, cosine]
         if train is not None:
             scales = scales[:, train]
-        return Memory(stack, train, kernels, scales if cosine else None, parallel=parallel)
+        return FoldContext(stack, train, kernels, scales if cosine else None, parallel=parallel)
 
     def forget(self):
         """Drop the stacks but the first one, whose Grams may serve other folds."""
@@ -175,9 +174,4 @@ def _divide(gram):
 
 def _state(kernel):
     """Return something that equal fitted kernels have in common."""
-    if isinstance(kernel, CallableKernel):
-        return type(kernel), id(kernel.function)
-    try:
-        return type(kernel), joblib.hash(vars(kernel))
-    except Exception:  # it cannot be pickled: nothing is known about it
-        return type(kernel), object()
+    return type(kernel), identity(kernel.function if isinstance(kernel, CallableKernel) else vars(kernel))

@@ -2,8 +2,8 @@
 
 A *group* shares every parameter that is not on the path, hence Grams, normalisation and partition. Its
 candidates of one evenness share their memberships: they form a *column*, and read the Grams together. From
-column to column evenness moves a solution slowly; C, p and the loss would not, so a *lane* keeps them. A
-*chain* is a few lanes over all columns, and the unit of work: it starts cold, so that its results depend
+column to column evenness moves a solution slowly; C, p and the loss would not, so a *series* keeps them. A
+*batch* is a few series over all columns, and the unit of work: it starts cold, so that its results depend
 neither on the number of workers nor on an interruption.
 """
 
@@ -11,18 +11,18 @@ from collections import defaultdict
 from dataclasses import dataclass
 from numbers import Real
 
-import numpy as np
+from localmkl.estimators.column import ACROSS
+from localmkl.estimators.context import identity
 
 ALONG = "evenness"
-ACROSS = ("loss", "quantile", "p", "epsilon", "C")
-LANES = 8
-"""Lanes of a chain, which read the Grams together ..."""
+WIDTH = 8
+"""Series of a batch, which read the Grams together ..."""
 TASKS = 8
-"""... unless fewer chains than this come out, over all folds: then half as many, for workers to share."""
+"""... unless fewer batches than this come out, over all folds: then half as many, for workers to share."""
 
 
 @dataclass(frozen=True)
-class Chain:
+class Batch:
     """Candidates by number, column by column, and the group they belong to."""
 
     group: int
@@ -35,7 +35,7 @@ class Chain:
 
 
 def plan(candidates, defaults, n_folds):
-    """Return the chains that visit every candidate once.
+    """Return the batches that visit every candidate once.
 
     Parameters
     ----------
@@ -48,43 +48,37 @@ def plan(candidates, defaults, n_folds):
     for number, candidate in enumerate(candidates):
         groups[_group_key(candidate)].append(number)
     return [
-        Chain(group, columns)
+        Batch(group, columns)
         for group, members in enumerate(groups.values())
-        for columns in _chains(members, candidates, defaults, n_folds)
+        for columns in _batches(members, candidates, defaults, n_folds)
     ]
 
 
-def lane_of(candidate):
-    """Return what the candidates of one lane have in common."""
-    return tuple(_identity(candidate.get(name)) for name in ACROSS)
+def series_of(candidate):
+    """Return what the candidates of one series have in common."""
+    return tuple(identity(candidate.get(name)) for name in ACROSS)
 
 
 def _group_key(candidate):
     path = (ALONG, *ACROSS)
-    return tuple((name, _identity(value)) for name, value in sorted(candidate.items()) if name not in path)
+    return tuple((name, identity(value)) for name, value in sorted(candidate.items()) if name not in path)
 
 
-def _identity(value):
-    """Return something hashable that equal parameter values have in common."""
-    value = value.item() if isinstance(value, np.generic) else value
-    return value if isinstance(value, int | float | str | None) else id(value)
-
-
-def _chains(members, candidates, defaults, n_folds):
-    """Yield the chains of a group, each as a tuple of columns."""
+def _batches(members, candidates, defaults, n_folds):
+    """Yield the batches of a group, each as a tuple of columns."""
 
     def values(number, *names):
         own = {**defaults, **candidates[number]}
         return [own.get(name) if isinstance(own.get(name), Real) else 0.0 for name in names]
 
-    lanes: dict[tuple, list[int]] = defaultdict(list)
+    series: dict[tuple, list[int]] = defaultdict(list)
     for number in sorted(members, key=lambda number: values(number, *ACROSS, ALONG)):
-        lanes[lane_of(candidates[number])].append(number)
-    every = list(lanes.values())
-    width = LANES if n_folds * -(-len(every) // LANES) >= TASKS else LANES // 2
+        series[series_of(candidates[number])].append(number)
+    every = list(series.values())
+    width = WIDTH if n_folds * -(-len(every) // WIDTH) >= TASKS else WIDTH // 2
     for first in range(0, len(every), width):
         columns: dict[float, list[int]] = defaultdict(list)
-        for lane in every[first : first + width]:
-            for number in lane:
+        for one in every[first : first + width]:
+            for number in one:
                 columns[values(number, ALONG)[0]].append(number)
         yield tuple(tuple(columns[place]) for place in sorted(columns))

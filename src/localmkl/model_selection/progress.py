@@ -5,7 +5,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def progress_bar(total, done=0, *, shown=True):
-    """Yield a function that is told how many more fits are finished."""
+    """Yield a function to call with the number of fits that were finished since."""
     if not shown:
         yield lambda count: None
         return

@@ -1,14 +1,14 @@
-"""Run the chains of a search: in this process or in workers, stopped and taken up again."""
+"""Run the batches of a search: in this process or in workers, stopped and taken up again."""
 
 import os
 import re
-import warnings
 
 from joblib import delayed, effective_n_jobs
 from joblib.parallel import get_active_backend
 
+from localmkl._warnings import warn
 from localmkl._workers import parallel
-from localmkl.model_selection.cells import columns_of, detached, run_chain
+from localmkl.model_selection.cells import columns_of, detached, run_batch
 from localmkl.model_selection.plan import plan
 from localmkl.model_selection.progress import progress_bar
 
@@ -16,11 +16,11 @@ LOCAL_BACKENDS = ("LokyBackend", "MultiprocessingBackend", "ThreadingBackend", "
 """Classes of joblib whose workers are on this machine."""
 
 MAX_LOSSES = 3
-"""How often in a row workers may die without any of them having finished a chain."""
+"""How often in a row workers may die without any of them having finished a batch."""
 
 
 class Run:
-    """The chains of a search on all folds: what is finished, what is left.
+    """The batches of a search on all folds: what is finished, what is left.
 
     Parameters
     ----------
@@ -36,21 +36,21 @@ class Run:
         self.n_jobs, self.checkpoint = n_jobs, checkpoint
         self.serial = effective_n_jobs(n_jobs) == 1
         self.cells: dict = {}
-        self.memories: dict = {}
-        chains = plan(job.candidates, job.estimator.get_params(deep=False), len(folds))
-        # Chain after chain, so that an interruption leaves candidates that are complete over all folds; fold
+        self.contexts: dict = {}
+        batches = plan(job.candidates, job.estimator.get_params(deep=False), len(folds))
+        # Batch after batch, so that an interruption leaves candidates that are complete over all folds; fold
         # after fold where kernels learn and the stacks of all folds would be too much for the memory.
         models = [
-            job.model(chain.candidates[0]) for chain in {chain.group: chain for chain in chains}.values()
+            job.model(batch.candidates[0]) for batch in {batch.group: batch for batch in batches}.values()
         ]
         self.fold_by_fold = grams.settle(
             [[job.stack_key(grams, model, fold.train) for model in models] for fold in folds],
-            *job.bytes_of_fits(models, chains, folds),
+            *job.bytes_of_fits(models, batches, folds),
             _workers_here(n_jobs),
         )
-        pairs = [(k, fold) for k in range(len(chains)) for fold in folds]
+        pairs = [(k, fold) for k in range(len(batches)) for fold in folds]
         pairs.sort(key=lambda pair: pair[1].number if self.fold_by_fold else pair[0])
-        self.pending = {(k, fold.number): (chains[k], fold) for k, fold in pairs}
+        self.pending = {(k, fold.number): (batches[k], fold) for k, fold in pairs}
         for key in list(self.pending) if checkpoint is not None else []:
             if (done := checkpoint.finished.get(key)) is not None:
                 _, fold = self.pending.pop(key)
@@ -66,12 +66,10 @@ class Run:
                 complete = len(self.complete())
                 if complete == 0 or type(stop) is not KeyboardInterrupt:  # a signal that asks to end at once
                     raise
-                warnings.warn(
+                warn(
                     f"The search was interrupted: {complete} of {len(self.job.candidates)} candidates are "
                     "complete over all folds, and only these are in `cv_results_`"
                     + ("." if self.checkpoint is None else "; start it again to do the rest."),
-                    UserWarning,
-                    stacklevel=3,
                 )
                 return True
         return False
@@ -85,15 +83,15 @@ class Run:
         return {number: row for number, row in rows.items() if None not in row}
 
     def _run_here(self):
-        for key, (chain, fold) in list(self.pending.items()):
+        for key, (batch, fold) in list(self.pending.items()):
             done = []
-            for column in columns_of(self.job, self._memory(chain, fold), fold, chain):
+            for column in columns_of(self.job, self._context(batch, fold), fold, batch):
                 done += column
                 self._note(fold, column)
             self._finish(key, done)
 
     def _run_in_workers(self):
-        """Run chains as workers are free; what a dying worker loses is run again."""
+        """Run batches as workers are free; what a dying worker loses is run again."""
         losses, results = 0, self._results()
         try:
             while self.pending:
@@ -117,26 +115,27 @@ class Run:
 
     def _results(self):
         tasks = [
-            delayed(run_chain)(key, fold, chain, *detached(self.job, self._memory(chain, fold)))
-            for key, (chain, fold) in self.pending.items()
+            delayed(run_batch)(key, fold, batch, *detached(self.job, self._context(batch, fold)))
+            for key, (batch, fold) in self.pending.items()
         ]
         # Copy-on-write maps are shared like read-only ones, and need no code compiled for read-only arrays.
         n_jobs = effective_n_jobs(self.n_jobs)
         return parallel(n_jobs, return_as="generator_unordered", batch_size=1, mmap_mode="c")(tasks)
 
-    def _memory(self, chain, fold):
-        key = fold.number, chain.group
-        if key not in self.memories:
-            if self.fold_by_fold and all(fold.number != number for number, _ in self.memories):
+    def _context(self, batch, fold):
+        key = fold.number, batch.group
+        if key not in self.contexts:
+            if self.fold_by_fold and all(fold.number != number for number, _ in self.contexts):
                 self.forget_stacks()
-            model = self.job.model(chain.candidates[0])
-            memory = self.job.memory(self.grams, model, fold.train, self.serial)
-            self.memories[key] = memory if self.serial else self.job.prepared(memory, chain, fold)
-        return self.memories[key]
+            model = self.job.model(batch.candidates[0])
+            self.contexts[key] = self.job.context(self.grams, model, fold.train, self.serial)
+            if not self.serial:
+                self.job.prepare(self.contexts[key], batch, fold)
+        return self.contexts[key]
 
     def forget_stacks(self):
         """Free the memory of the stacks, but for one that others may start from."""
-        self.memories.clear()
+        self.contexts.clear()
         self.grams.forget()
 
     def _note(self, fold, cells):

@@ -7,6 +7,7 @@ fold), reading the stack (over candidates of one evenness), solutions (as starts
 import os
 import time
 from dataclasses import replace
+from inspect import signature
 from numbers import Integral
 
 import numpy as np
@@ -169,6 +170,7 @@ class MKLSearchCV(BaseSearchCV):
         X, y = indexable(X, y)
         params = split_params(X, params=params)
         routed = self._get_routed_params_for_fit(params)
+        self._check_fit_params(routed.estimator.fit)
         cv = check_cv(self.cv, y, classifier=is_classifier(self.estimator))
         splits = cv.split(X, y, **routed.splitter.split)
         folds = [Fold.of(number, pair) for number, pair in enumerate(splits)]
@@ -202,6 +204,15 @@ class MKLSearchCV(BaseSearchCV):
             if self.refit:
                 self._refit(job, grams)
         return self
+
+    def _check_fit_params(self, given):
+        allowed = list(signature(self.estimator.fit).parameters)[2:]
+        for name in given:
+            if name not in allowed:
+                raise TypeError(
+                    f"`fit` of {type(self.estimator).__name__} takes {', '.join(allowed)} beside rows and "
+                    f"targets, got {name!r}."
+                )
 
     def _candidates(self):
         if self.n_iter is None:
@@ -270,9 +281,9 @@ class MKLSearchCV(BaseSearchCV):
     def _refit(self, job, grams):
         best = clone(self.estimator).set_params(**clone(self.best_params_, safe=False))
         start = time.perf_counter()
-        best._memory = job.memory(grams, best, None, parallel=True)
-        self.best_estimator_ = best.fit(job.X, job.y, **job.fit_params)
-        del best._memory
+        weights = job.fit_params_of(None).get("sample_weight")
+        context = grams.context(best, None, weights, parallel=True)
+        self.best_estimator_ = best._fit(job.X, job.y, context, **job.fit_params)
         self.refit_time_ = time.perf_counter() - start
         if hasattr(best, "feature_names_in_"):
             self.feature_names_in_ = best.feature_names_in_
