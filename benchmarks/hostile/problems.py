@@ -1,8 +1,8 @@
 """Random problems, many of them absurd, and a witness of every certificate in extended precision.
 
 Thrown: 2 to 60 samples; kernels of rank one, of zeros, of duplicates, of sizes from 1e-12 to 1e12; tied,
-constant, tiny and huge targets; C from 1e-6 to 1e8; p from 1 to 1e6; clusters without samples; tolerances
-down to 1e-12.
+constant, tiny and huge targets; every loss; C from 1e-6 to 1e8; p from 1 to 1e6; clusters without samples;
+tolerances down to 1e-12.
 
 A defect is an error that is not one clear sentence, a number that is not finite in a fitted model or in its
 predictions, an infeasible answer, or a gap that is larger, as the witness computes it, than the model says.
@@ -30,6 +30,8 @@ SIZES = (2, 3, 5, 5, 8, 8, 8, 13, 13, 13, 13, 20, 20, 20, 20, 30, 30, 30, 45, 45
 NORMS = (1, 1, 1, 1 + 1e-12, 1.001, 1.1, 4 / 3, 4 / 3, 2, 3, 10, 50, 1000, 1e6, np.inf)
 WIDE = np.longdouble
 UNIT = float(np.finfo(WIDE).eps)
+CLASSIFICATION = ("hinge", "hinge", "squared_hinge", "log_loss")
+REGRESSION = ("epsilon_insensitive", "epsilon_insensitive", "squared_error", "huber", "quantile")
 UNCLEAR = ("zero-size", "out of bounds", "broadcast", "unexpected", "NoneType", "not finite or far")
 """Words of messages that were not written for users."""
 
@@ -157,8 +159,10 @@ def _model(rng, n, regression):
         "normalize": rng.choice(["multiplicative", "trace", "none"]).replace("none", "") or None,
         "tol": 10.0 ** -float(rng.choice([1, 2, 3, 3, 3, 4, 6, 8, 10, 12])),
     }
+    options["loss"] = str(rng.choice(REGRESSION if regression else CLASSIFICATION))
     if regression:
         options["epsilon"] = float(rng.choice([0.0, 0.0, 1e-12, 0.01, 0.1, 1.0, 100.0]))
+        options["quantile"] = float(rng.choice([0.5, 0.9, rng.uniform(1e-6, 1.0)]))
     elif rng.random() < 0.2:
         options["class_weight"] = "balanced"
     if method in ("CLMKL", "HLMKL", "MKL"):
@@ -239,7 +243,7 @@ def _problems(model, y, weight):
 
 def infeasible(model, alpha, weights, y, C):
     """Return which constraint an answer breaks, or None."""
-    lower, upper = (-C, C) if not hasattr(model, "classes_") else (np.minimum(0, y * C), np.maximum(0, y * C))
+    lower, upper = _box(model, y, C)
     if np.any(alpha < lower) or np.any(alpha > upper):
         return "a dual variable lies outside its box"
     if abs(math.fsum(alpha)) > 1e-13 * np.abs(alpha).sum():
@@ -267,20 +271,74 @@ def witness(model, stack, alpha, weights, intercept, y, C):
             size[j, m] = np.abs(u[:, j]) @ rough
             f += c[:, j] * weights[j, m] * image
             doubts += c[:, j] * weights[j, m] * rough
-    regression = not hasattr(model, "classes_")
-    epsilon = WIDE(model.epsilon) if regression else WIDE(0.0)
-    losses = np.maximum(0.0, np.abs(y - f) - epsilon) if regression else np.maximum(0.0, 1.0 - y * f)
+    losses, slopes, terms, sizes, far = _by_formula(model, f, y, a, C)
     p = _p(model)
     primal = (weights * q).sum() / 2 * max(WIDE(1.0), _norm(weights.astype(WIDE), p).max()) + C @ losses
-    dual = y @ a - epsilon * np.abs(a).sum() - sum(_dual_norm(own, p) for own in q) / 2
+    dual = terms.sum() - sum(_dual_norm(own, p) for own in q) / 2
     # An answer with a primal like this has scores, and so a best intercept, of at most this size.
     widest = np.sqrt(2 * max(primal, WIDE(0.0)) * np.max((c**2).sum(axis=1) * diagonals))
-    dual -= abs(math.fsum(alpha)) * (np.abs(y).max() + epsilon + widest)
-    rough = size.sum() + C @ (doubts + np.abs(f) + np.abs(y)) + np.abs(y) @ np.abs(a) + abs(primal)
+    surplus = abs(math.fsum(alpha))
+    dual -= surplus * ((_intercept(model, y, a, C, far) if surplus else 0) + widest)
+    rough = size.sum() + C @ (slopes * (doubts + np.abs(f) + np.abs(y)) + losses) + sizes.sum() + abs(primal)
     doubt = (len(y) + weights.size + 20) * UNIT * rough
     if primal <= 2 * doubt:
         return 0.0, float("inf")  # the witness cannot tell it from zero
     return float((primal - dual) / primal), float(2 * doubt / (primal - doubt))
+
+
+def _box(model, y, C):
+    """Return the bounds of the dual variables."""
+    if model.loss == "squared_error":
+        far = np.where(C > 0.0, np.inf, 0.0)
+        return -far, far
+    if model.loss in REGRESSION:
+        low, high = {"quantile": (1.0 - model.quantile, model.quantile)}.get(model.loss, (1.0, 1.0))
+        factor = model.epsilon if model.loss == "huber" else 1.0
+        return -low * factor * C, high * factor * C
+    far = C if model.loss != "squared_hinge" else np.where(C > 0.0, np.inf, 0.0)
+    return np.where(y > 0.0, 0.0, -far), np.where(y > 0.0, far, 0.0)
+
+
+def _by_formula(model, f, y, a, C):
+    """Return losses, largest slopes near them, terms of the dual, their sizes, and a bound of the intercept.
+
+    The intercept is that of scores that are all zero.
+    """
+    error, margin, safe = y - f, 1.0 - y * f, np.where(C > 0.0, C, 1.0).astype(WIDE)
+    bend = np.where(C > 0.0, a * a / safe, 0.0)
+    epsilon, far = WIDE(getattr(model, "epsilon", 0.0)), np.abs(y).max()
+    linear, ones = y * a, np.ones_like(f)
+    if model.loss == "hinge":
+        return np.maximum(0, margin), ones, linear, np.abs(linear), far
+    if model.loss == "squared_hinge":
+        losses = np.maximum(0, margin) ** 2
+        return losses, 2 * np.abs(margin) + 2, linear - bend / 4, np.abs(linear) + bend, far
+    if model.loss == "log_loss":
+        t = np.clip(linear / safe, 0, 1)
+        entropy = -t * np.log(np.where(t > 0, t, 1)) - (1 - t) * np.log1p(-np.where(t < 1, t, 0))
+        both = np.log(C[y > 0].sum()) - np.log(C[y < 0].sum())
+        return np.logaddexp(0, -y * f), ones, C * entropy, C * (entropy + 40 * t), abs(both)
+    if model.loss == "epsilon_insensitive":
+        losses = np.maximum(0, np.abs(error) - epsilon)
+        return losses, ones, linear - epsilon * np.abs(a), np.abs(linear) + epsilon * np.abs(a), far + epsilon
+    if model.loss == "quantile":
+        q = WIDE(model.quantile)
+        return np.maximum(q * error, (q - 1) * error), ones, linear, np.abs(linear), far
+    terms, sizes = linear - bend / 2, np.abs(linear) + bend
+    if model.loss == "squared_error":
+        return error**2 / 2, np.abs(error) + 1, terms, sizes, far
+    near = np.minimum(np.abs(error), epsilon)
+    return near * (np.abs(error) - near / 2), np.full_like(f, epsilon), terms, sizes, far
+
+
+def _intercept(model, y, a, C, far):
+    """Return the size of the best intercept of scores that are all zero, by halving what is left of a range."""
+    low, high = -WIDE(far), WIDE(far)
+    for _ in range(200):
+        points = low + (high - low) / 3, high - (high - low) / 3
+        left, right = (C @ _by_formula(model, np.full(len(y), b), y, a, C)[0] for b in points)
+        low, high = (low, points[1]) if left <= right else (points[0], high)
+    return max(abs(low), abs(high)) * (1 + 1e-6)
 
 
 def _p(model):

@@ -180,3 +180,15 @@ def test_a_cost_beyond_reason_is_an_honest_answer():
         solution = solve_convex(make_problem(Hinge(), n=20, C=1e8, seed=seed), tol=1e-12)
         assert np.isfinite(solution.weights).all()
         assert solution.converged == (solution.gap <= 1e-12)
+
+
+@pytest.mark.skipif(not WIDER, reason="this machine has no precision beyond double")
+def test_extended_precision_multiplies_factors_in_extended_precision():
+    problem = make_problem(Hinge(), n=20)
+    factors = np.array([1.0 / 3.0, 0.7])
+    scaled = replace(problem, stack=problem.stack.scaled(factors))
+    alpha = np.random.default_rng(0).normal(size=20).astype(np.longdouble)
+    grams = problem.stack.grams.astype(np.longdouble) * factors[:, None, None]
+    found = scaled.stack.plain_products(scaled.cluster_parts(alpha))
+    expected = np.einsum("mik,kj->jmi", grams, scaled.cluster_parts(alpha))
+    np.testing.assert_allclose(found, expected, rtol=1e-17, atol=1e-17)

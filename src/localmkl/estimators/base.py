@@ -15,7 +15,7 @@ from sklearn.utils.validation import (
 )
 
 from localmkl._checks import check_finite_decisions, check_integer, check_number, check_option
-from localmkl._resources import NUMBER, computing_bytes, matrix_bytes, require_memory
+from localmkl._resources import KEPT_FREE, NUMBER, computing_bytes, matrix_bytes, require_memory
 from localmkl._sklearn import check_feature_names, check_n_features, check_sample_weight, count_rows
 from localmkl._warnings import warn
 from localmkl.estimators.context import FoldContext
@@ -178,7 +178,10 @@ class BaseMKL(BaseEstimator, ABC):
     def _predicting_bytes(self, n_rows, n_columns):
         """Return the peak of a prediction for so many rows, by blocks, beyond rows and answer."""
         rows = min(n_rows, max(1, BLOCK_ENTRIES // max(n_columns, 1)))
-        blocks = max(2 * len(self.support_), self._gate_matrices * n_columns)
+        gate = self._gate_matrices * n_columns
+        if rows < n_rows and matrix_bytes(rows, len(self.support_)) <= KEPT_FREE:
+            gate += min(gate, len(self.support_))  # of the block before, which the C library keeps
+        blocks = max(2 * len(self.support_), gate)
         together = 0
         if self.kernels_ is not None:
             widest = max(len(members) for members in sweeps(self.kernels_))

@@ -115,11 +115,14 @@ class Stack(ABC):
 
     def block(self, m, rows=slice(None), columns=slice(None)):
         """Return a copy of a part of the m-th kernel as float64."""
-        part = self[rows, columns]
-        values = self.read(m, part.rows, part.columns)
+        values = self._unscaled(m, rows, columns)
         if self.factors is not None:
             values *= self.factors[m]
         return values
+
+    def _unscaled(self, m, rows=slice(None), columns=slice(None)):
+        part = self[rows, columns]
+        return self.read(m, part.rows, part.columns)
 
     def diagonals(self):
         """Return ``k_m(x, x)`` of the rows, (n_kernels, n_rows)."""
@@ -179,7 +182,9 @@ class Stack(ABC):
         transposed = np.ascontiguousarray(vectors.T)
         for block in _blocks(len(part)):
             for m in range(self.n_kernels):
-                products[:, m, block] = transposed @ part.block(m, block).T
+                products[:, m, block] = transposed @ part._unscaled(m, block).T
+        if self.factors is not None:  # last, and in the precision of the products
+            products *= self.factors[:, None]
         return products
 
     def norms(self, vectors):
