@@ -332,7 +332,7 @@ def _by_formula(model, f, y, a, C):
 
 
 def _intercept(model, y, a, C, far):
-    """Return the size of the best intercept of scores that are all zero, by halving what is left of a range."""
+    """Return the size of the best intercept of scores that are all zero, from a narrowing range."""
     low, high = -WIDE(far), WIDE(far)
     for _ in range(200):
         points = low + (high - low) / 3, high - (high - low) / 3

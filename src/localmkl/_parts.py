@@ -3,14 +3,15 @@
 A schema is a tree of nodes, each with a `__loader__` (its kind), a `__module__` and a `__class__`. Here is a
 function for each kind that is harmless: values, containers, arrays, and objects of listed classes, made
 without calling their constructor. Kinds that call something with arguments out of the file have none, and
-nothing outside `CLASSES` and `FUNCTIONS` is ever imported. What is checked is what is built.
+nothing outside `CLASSES` and `FUNCTIONS` is ever imported because a file names it. What is checked is what is
+built. Classes that the user trusts are filled with attributes as ours are; no code of theirs runs here.
 """
 
 import json
 import re
 from functools import cache
 from importlib import import_module
-from inspect import signature
+from inspect import getattr_static, signature
 from math import prod
 
 import numpy as np
@@ -73,6 +74,9 @@ FUNCTIONS = {
 }
 """Functions of numbers that parts may hold; those of scikit-learn's scorers come on top."""
 
+HOMES = ("localmkl", "sklearn")
+"""Packages whose way to set the attributes of an object is known to do no more."""
+
 SCALARS = {
     f"{kind.__module__}.{kind.__name__}": kind
     for kind in {*np.sctypeDict.values(), bool, float, int, object, str, np.number}
@@ -92,14 +96,40 @@ TWISTER = 624
 """Words of the state of the Mersenne twister, whose position NumPy does not check."""
 
 
-def foreign(schema):
+def import_trusted(trusted):
+    """Return the classes that a user trusts by the names that files have for them.
+
+    Parameters
+    ----------
+    trusted : list of str or type
+        Paths such as ``"package.module.Class"``, or the classes.
+    """
+    if isinstance(trusted, str | type):
+        raise ValueError(f"`trusted` must be a list of classes or of their paths, got {trusted!r}.")
+    classes = [entry if isinstance(entry, type) else _imported(entry) for entry in trusted]
+    return {f"{cls.__module__}.{cls.__name__}": cls for cls in classes}
+
+
+def _imported(path):
+    """Return the class of a path that the user gave."""
+    module, _, attribute = str(path).rpartition(".")
+    try:
+        found = getattr(import_module(module), attribute)
+    except (AttributeError, ImportError, ValueError) as error:
+        raise ValueError(f"`trusted` must name classes to import, got {path!r} ({error}).") from error
+    if not isinstance(found, type):
+        raise ValueError(f"`trusted` must name classes, got {path!r}, which is {type(found).__name__}.")
+    return found
+
+
+def foreign(schema, trusted=()):
     """Return the names of all that a schema holds and models do not consist of, sorted."""
     names, waiting = set(), [schema]
     while waiting:
         node = waiting.pop()
         if isinstance(node, dict):
             waiting += node.values()
-            if "__loader__" in node and not _is_known(node):
+            if "__loader__" in node and not _is_known(node, trusted):
                 names.add(_shown(node))
         elif isinstance(node, list):
             waiting += node
@@ -114,12 +144,12 @@ def _shown(node):
     return "a part without a name"
 
 
-def _is_known(node):
+def _is_known(node, trusted):
     kind, name = node["__loader__"], f"{node.get('__module__')}.{node.get('__class__')}"
     if kind not in BUILDERS:
         return False
     if kind == "ObjectNode":
-        return _listed(CLASSES, name) is not None
+        return name in trusted or _listed(CLASSES, name) is not None
     if kind == "FunctionNode":
         return _listed(_functions(), name) is not None
     return name in (SCALARS if kind == "TypeNode" else PLAIN.get(kind, PLAIN["others"]))
@@ -151,16 +181,22 @@ class Builder:
     ----------
     read : callable
         Gives the bytes of a member by its name.
+    trusted : dict of str to type, optional
+        Classes that the user trusts, of `import_trusted`.
 
     Attributes
     ----------
     objects : list
         All objects of listed classes that were built.
+    strange : bool
+        Whether there were objects of other classes.
     """
 
-    def __init__(self, read):
+    def __init__(self, read, trusted=None):
         self.read = read
+        self.trusted = trusted or {}
         self.objects = []
+        self.strange = False
         self._built = {}
 
     def build(self, node):
@@ -253,17 +289,41 @@ class Builder:
 
     def object(self, node):
         """Return an object of a listed class with its attributes; no constructor is called."""
-        home, attribute = _listed(CLASSES, _name(node))
+        listed = _listed(CLASSES, _name(node))
+        attributes = self.build(node["content"]) if "content" in node else None
+        if listed is None:
+            self.strange = True
+            return _filled(self.trusted[_name(node)], attributes)
+        home, attribute = listed
         cls = getattr(import_module(home), attribute)
         made = cls.__new__(cls)
-        attributes = self.build(node["content"]) if "content" in node else None
         if attributes is not None:
-            hidden = set(attributes).intersection(dir(cls)).difference(signature(cls).parameters)
-            if hidden:
-                raise ValueError(f"{attribute} has no attribute {min(hidden)!r} of its own")
+            _check_own(cls, attributes)
             getattr(made, "__setstate__", made.__dict__.update)(attributes)
         self.objects.append(made)
         return made
+
+
+def _filled(cls, attributes):
+    """Return an object of a trusted class with its attributes; of its code, nothing is run."""
+    setters = {base.__module__.partition(".")[0] for base in cls.__mro__ if "__setstate__" in vars(base)}
+    if setters.difference(HOMES) or not isinstance(attributes, dict | None):
+        raise ValueError(f"{cls.__name__} keeps a state of its own instead of attributes")
+    _check_own(cls, attributes or {}, defaults=(bool, bytes, float, int, str, tuple, type(None)))
+    made = object.__new__(cls)
+    if setters:
+        cls.__setstate__(made, attributes or {})
+    else:
+        object.__getattribute__(made, "__dict__").update(attributes or {})
+    return made
+
+
+def _check_own(cls, attributes, defaults=()):
+    """Raise if an attribute would hide one of its class, unless that is a parameter or such a default."""
+    hidden = set(attributes).intersection(dir(cls)).difference(signature(cls).parameters)
+    hidden = {name for name in hidden if not isinstance(getattr_static(cls, name), defaults)}
+    if hidden:
+        raise ValueError(f"{cls.__name__} has no attribute {min(hidden)!r} of its own")
 
 
 def parse_array(content):

@@ -20,7 +20,7 @@ from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder
 from localmkl._archive import Archive, Newer, seal
 from localmkl._checks import check_integer, listed
 from localmkl._files import write_whole
-from localmkl._parts import PROTOCOL, Builder, foreign
+from localmkl._parts import PROTOCOL, Builder, foreign, import_trusted
 from localmkl._sklearn import BaseSearchCV, is_fitted
 from localmkl.estimators.base import BaseMKL
 from localmkl.estimators.whole import check_whole
@@ -36,16 +36,20 @@ MOST_COLUMNS = 10**6
 """Of a row that a pipeline is tried on."""
 
 
-def save(model, path):
+def save(model, path, *, trusted=()):
     """Write a fitted model to `path`.
 
     Parameters
     ----------
     model : estimator of localmkl, or a pipeline or search that holds one
         It may hold kernels and gates of localmkl and common parts of scikit-learn (pipelines, imputers,
-        scalers, encoders, mixtures, searches, calibration), no plain functions and no other classes.
+        scalers, encoders, mixtures, searches, calibration), no plain functions, and other classes only if
+        they are named in `trusted`.
     path : str or path-like
         Where to; a file that is there is replaced at the end. Of a link, the file that it leads to is.
+    trusted : list of str or type, default=()
+        Classes of kernels, gates and losses that are not localmkl's, as paths such as
+        ``"package.module.Class"`` or as they are; `load` needs them too.
 
     Raises
     ------
@@ -70,6 +74,7 @@ def save(model, path):
 
     if not isinstance(model, BaseEstimator):
         raise TypeError(f"`model` must be an estimator, got {type(model).__name__}.")
+    classes = import_trusted(trusted)
     try:
         content = seal(skops.io.dumps(model))
     except Exception as error:  # skops meets types it cannot take apart in many ways
@@ -78,24 +83,29 @@ def save(model, path):
             "fit it on arrays, with kernels and gates of localmkl or scikit-learn."
         ) from error
     try:
-        _read(io.BytesIO(content))
+        _read(io.BytesIO(content), classes)
     except _Foreign as error:
         raise TypeError(
             f"The model cannot be saved: it holds {listed(error.names)}; use kernels and gates of localmkl, "
-            "and what the page on saving lists of scikit-learn, in place of other classes and functions."
+            "and what the page on saving lists of scikit-learn, in place of other functions and classes, or "
+            "name these classes in `trusted`, here and in `load`."
         ) from error
     except ValueError as error:
         raise ValueError(f"The model cannot be saved: {_told(error)}; fit it again.") from error
     write_whole(path, content)
 
 
-def load(path):
+def load(path, *, trusted=()):
     """Read a model written by `save`.
 
     Parameters
     ----------
     path : str or path-like
         The file.
+    trusted : list of str or type, default=()
+        Classes that the model may hold beside those of localmkl, as paths such as
+        ``"package.module.Class"`` or as they are. They are imported; their objects are given their
+        attributes, and nothing of their code is run until the model is used.
 
     Returns
     -------
@@ -106,7 +116,8 @@ def load(path):
     ------
     ValueError
         If the file is not a model, is damaged, has parts that do not fit together, was written by a newer
-        version, or names types that models do not consist of. Nothing of the file is run, whatever it holds.
+        version, or names types that models do not consist of and `trusted` does not name. Nothing of the
+        file is run, whatever it holds.
 
     Examples
     --------
@@ -119,12 +130,12 @@ def load(path):
     ...     localmkl.load(path)
     UniformMKLClassifier()
     """
-    path = Path(path)
+    path, classes = Path(path), import_trusted(trusted)
     if path.exists() and not (path.is_file() or path.is_dir()):
         raise ValueError(f"{str(path)!r} must be a regular file, it is a device or a pipe.")
     with open(path, "rb") as file:
         try:
-            return _read(file)
+            return _read(file, classes)
         except MemoryError:
             raise
         except (Newer, _Foreign, _NoModel) as error:
@@ -143,7 +154,7 @@ class _Foreign(ValueError):
         self.names = names
         super().__init__(
             f"names types that are not localmkl's: {listed(names)}; "
-            "only load models from people you trust, and save them again without these."
+            "only load models from people you trust, and name classes of theirs in `trusted`."
         )
 
 
@@ -151,8 +162,8 @@ class _NoModel(ValueError):
     """The file is whole, and holds something else."""
 
 
-def _read(file):
-    """Return the model of a file, if it has known parts alone and they fit together."""
+def _read(file, trusted):
+    """Return the model of a file, if it has known or trusted parts alone and they fit together."""
     archive = Archive(file)
     schema = archive.schema()
     if schema["protocol"] not in range(PROTOCOL + 1):
@@ -160,10 +171,10 @@ def _read(file):
             f"is written in protocol {schema['protocol']} of skops, {PROTOCOL} is the newest that localmkl "
             "knows; update localmkl."
         )
-    others = foreign(schema)
+    others = foreign(schema, trusted)
     if others:
         raise _Foreign(others)
-    builder = Builder(archive.read)
+    builder = Builder(archive.read, trusted)
     model = builder.build(schema)
     if not isinstance(model, BaseEstimator):
         raise _NoModel(
@@ -172,10 +183,10 @@ def _read(file):
         )
     for part in builder.objects:
         if isinstance(part, BaseMKL):
-            check_whole(part)
+            check_whole(part, run=not builder.strange)
         elif isinstance(part, BaseSearchCV):
             _check_search(part)
-    if not isinstance(model, BaseMKL):
+    if not isinstance(model, BaseMKL) and not builder.strange:
         text = any(isinstance(part, TEXT) or getattr(part, "_precomputed", False) for part in builder.objects)
         _check_runs(model, (TypeError, ValueError) if text else ())
     return model

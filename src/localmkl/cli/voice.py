@@ -29,6 +29,7 @@ LONGEST_SENTENCE = 1000
 SPOKEN = {
     "raise `max_iter` or `tol`": "raise --tol",
     "pass `header=False`": "say --no-header",
+    "name classes of theirs in `trusted`": "use models with classes of theirs in Python",
     "`n_clusters`": "--clusters",
     "1/n_clusters": "1/clusters",
     "`gate_kernel`": "--gate",
