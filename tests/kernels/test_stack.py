@@ -501,3 +501,19 @@ def test_a_copy_that_cannot_fit_is_refused_before_it_is_made(monkeypatch):
     monkeypatch.setattr(_resources, "available_memory", lambda: 79_999)
     with pytest.raises(MemoryError, match="needs 80,000 bytes"):
         stack.to_array()
+
+
+def test_predictions_leave_what_a_kernel_returns_as_it_is():
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 3, size=(30, 4))
+    y = np.where(X[:, 0] > X[:, 1], 1, -1)
+    kept = {}
+
+    def counts(A, B):
+        key = A.tobytes(), B.tobytes()
+        return kept.setdefault(key, (A[:, None, :] == B[None, :, :]).sum(axis=2))
+
+    model = MKLClassifier([counts, counts], C=10.0).fit(X.astype(float), y)
+    first = model.decision_function(X.astype(float))
+    np.testing.assert_array_equal(model.decision_function(X.astype(float)), first)
+    assert all(gram.dtype.kind == "i" and gram.max() <= 4 for gram in kept.values())

@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import numpy as np
 
-import localmkl
 from localmkl._checks import listed
 from localmkl.cli.columns import as_numbers, numeric_columns
 from localmkl.cli.files import CALLED, GRAMS, SEQUENCES, TABLE, Asked, parse_rows, read_rows
@@ -127,8 +126,8 @@ def _cross_grams(subject, content, text):
     """
     stack, trained = content.rows, made_of(subject.given).get("rows")
     n_kernels, n_train = len(subject.model.factors_), subject.model.n_features_in_
-    if stack.n_kernels != n_kernels == stack.grams.shape[2]:  # MATLAB's order of axes
-        stack = localmkl.GramStack(np.moveaxis(stack.grams, 2, 0))
+    if stack.n_kernels != n_kernels == stack.whole_shape[1]:  # MATLAB's order of axes
+        stack = stack.kernels_first()
     rows = np.arange(len(stack)) if text is None else parse_rows(text, len(stack))
     if trained is not None and stack.shape == (trained["of"], trained["of"]):
         train = np.arange(trained["start"], trained["stop"])

@@ -28,7 +28,7 @@ from localmkl.estimators.rows import (
     row_blocks,
     take_apart,
 )
-from localmkl.kernels import CrossGrams, GramStack, compute_stack, default_kernels, fit_kernels
+from localmkl.kernels import CrossGrams, compute_stack, default_kernels, fit_kernels
 from localmkl.kernels.stack import (
     NORMALIZATIONS,
     SHARED_ENTRIES,
@@ -40,6 +40,7 @@ from localmkl.kernels.stack import (
     take_rows,
 )
 from localmkl.solvers.objective import Problem
+from localmkl.stacks import GramStack, Stack
 
 PRECOMPUTED = "precomputed"
 COSINE = "cosine"
@@ -221,7 +222,7 @@ class BaseMKL(BaseEstimator, ABC):
         """Return the rows in the form the kernels take them."""
         if self._precomputed if reset else self.kernels_ is None:
             return self._check_stack(X, reset=reset)
-        if isinstance(X, GramStack):
+        if isinstance(X, Stack):
             raise ValueError("A `GramStack` needs `kernels='precomputed'`, got other kernels.")
         if hasattr(X, "columns") and hasattr(X, "iloc"):
             check_feature_names(self, X, reset=reset)
@@ -245,7 +246,7 @@ class BaseMKL(BaseEstimator, ABC):
             raise
 
     def _check_stack(self, X, *, reset):
-        if not isinstance(X, GramStack):
+        if not isinstance(X, Stack):
             if is_stack(X):
                 X = GramStack(X)
             else:

@@ -19,11 +19,12 @@ from localmkl._resources import clustering_bytes, solving_bytes
 from localmkl.estimators.base import COSINE, BaseMKL
 from localmkl.estimators.gating import GATE_MATRICES, OneCluster, fit_gate
 from localmkl.estimators.rows import concatenate_rows, row_blocks
-from localmkl.kernels import CrossGrams, GramStack
+from localmkl.kernels import CrossGrams
 from localmkl.kernels.stack import cosine_scales, take_rows
 from localmkl.solvers.convex import SOLVERS, at_once, solve_all, solve_convex
 from localmkl.solvers.objective import Problem
 from localmkl.solvers.starts import even_start, neighbour_start
+from localmkl.stacks import GramStack, Stack
 
 GATES = ("kmeans",)
 
@@ -239,7 +240,7 @@ class LocalMKL(LpNormMKL):
     def _check_unlabeled(self, X, unlabeled, n_train):
         """Check the unlabelled rows and take them in as reference rows of prediction."""
         if self._precomputed:
-            joint = unlabeled if isinstance(unlabeled, GramStack) else GramStack(unlabeled)
+            joint = unlabeled if isinstance(unlabeled, Stack) else GramStack(unlabeled)
             joint.check_training()
             same = joint.n_kernels == X.n_kernels and joint.shape[0] >= n_train
             if not same or not np.allclose(joint.diagonals()[:, :n_train], X.diagonals()):

@@ -12,7 +12,8 @@ from sklearn.base import clone
 from localmkl._checks import check_memberships
 from localmkl.estimators.context import identity, parameters_key
 from localmkl.gates import KernelKMeansGate
-from localmkl.kernels.stack import GramStack, NormalizedGrams, fit_kernel
+from localmkl.kernels.stack import NormalizedGrams, fit_kernel
+from localmkl.stacks import Stack
 
 PARTITION = ("normalize", "gate", "gate_kernel", "n_clusters", "n_init", "random_state")
 """Parameters that the partition of the training rows depends on, beside the kernels."""
@@ -134,7 +135,7 @@ class MatrixGate:
 
     def fit(self, stack, n_train):
         """Return memberships of the training rows."""
-        self.origin = stack.origin if isinstance(stack, GramStack) else None
+        self.origin = stack.origin if isinstance(stack, Stack) else None
         n_rows = n_train if self.origin is None else stack.whole_shape[0]
         self.matrix = check_memberships(self.matrix, n_rows)
         return self.of_rows(stack)
@@ -146,7 +147,7 @@ class MatrixGate:
 
     def memberships(self, X, grams, rows):
         """Return memberships of new rows: they must be rows of the same `GramStack`."""
-        if not isinstance(X, GramStack) or X.origin != self.origin:
+        if not isinstance(X, Stack) or X.origin != self.origin:
             raise ValueError(
                 "A fixed membership matrix as `gate` only knows the rows of the `GramStack` of the "
                 "fit; predict on slices of that stack, or use a gate that can judge new rows."

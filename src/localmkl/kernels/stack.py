@@ -65,7 +65,9 @@ class CrossGrams:
         members = [one for one in self._group[m] if one not in self._waiting]
         entries = (len(self._waiting) + len(members)) * n_rows * n_columns
         if len(members) == 1 or entries > SHARED_ENTRIES:
-            return self.kernels[m](X, Y)
+            gram = self.kernels[m](X, Y)
+            # Who asks may multiply it in place: what others return may be theirs, or no floating point.
+            return gram if _is_ours(self.kernels[m]) else np.array(gram, dtype=np.float64)
         grams = np.empty((len(members), n_rows, n_columns))
         together = [self.kernels[one] for one in members]
         together[0].write_together(together, X, Y, grams, range(len(members)))

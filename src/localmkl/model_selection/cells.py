@@ -4,7 +4,6 @@ What runs here may run in another process: it takes arrays and small things, and
 """
 
 import time
-from copy import copy
 from dataclasses import dataclass, replace
 from traceback import format_exception
 from typing import Any
@@ -18,7 +17,7 @@ from localmkl.estimators.base import COSINE
 from localmkl.estimators.column import decided_together, fit_column
 from localmkl.estimators.gating import GATE_MATRICES
 from localmkl.estimators.rows import BLOCK_ENTRIES
-from localmkl.kernels import GramStack
+from localmkl.stacks import Stack
 
 
 @dataclass(frozen=True)
@@ -102,7 +101,7 @@ class Job:
         return max(on_folds), max(self._bytes_of_fit(model, len(self.X), 1) for model in models)
 
     def _bytes_of_fit(self, model, n_samples, side_by_side):
-        given = isinstance(self.X, GramStack)
+        given = isinstance(self.X, Stack)
         n_kernels = self.X.n_kernels if given else model._n_kernels
         itemsize = self.X.dtype.itemsize if given and model.normalize != COSINE else NUMBER
         classes = len(np.unique(model._check_y(self.y))) if is_classifier(model) else 1
@@ -137,31 +136,20 @@ class Job:
 
 def detached(job, context):
     """Return a job and a context without their large arrays, and these: they travel by their own ways."""
-    arrays = (job.X, None, job.y)
-    if isinstance(job.X, GramStack):
-        arrays = (_without_grams(job.X), job.X.grams, job.y)
-    grams = None
+    X, own = job.X.detached() if isinstance(job.X, Stack) else (job.X, None)
+    shared = None
     if not isinstance(context, Exception):
-        grams, context = context.stack.grams, replace(context, stack=_without_grams(context.stack))
-    return replace(job, X=None, y=None), context, *arrays, grams
+        stack, shared = context.stack.detached()
+        context = replace(context, stack=stack)
+    return replace(job, X=None, y=None), context, X, own, job.y, shared
 
 
-def attached(job, context, X, X_grams, y, grams):
+def attached(job, context, X, own, y, shared):
     """Undo `detached`."""
-    X = X if X_grams is None else _with_grams(X, X_grams)
-    if grams is not None:
-        context = replace(context, stack=_with_grams(context.stack, grams))
+    X = X.attached(own) if isinstance(X, Stack) else X
+    if not isinstance(context, Exception):
+        context = replace(context, stack=context.stack.attached(shared))
     return replace(job, X=X, y=y), context
-
-
-def _without_grams(stack):
-    return _with_grams(stack, None)
-
-
-def _with_grams(stack, grams):
-    other = copy(stack)
-    other.grams = grams
-    return other
 
 
 def run_batch(key, fold, batch, *parts):

@@ -13,9 +13,10 @@ from localmkl._files import scratch_array
 from localmkl._resources import available_memory, disk_room, matrix_bytes, require_memory
 from localmkl.estimators.base import COSINE
 from localmkl.estimators.context import FoldContext, identity
-from localmkl.kernels import GramStack, compute_stack, fit_kernels
+from localmkl.kernels import compute_stack, fit_kernels
 from localmkl.kernels.stack import cosine_scales, take_rows
 from localmkl.kernels.vectors import CallableKernel
+from localmkl.stacks import GramStack, Stack
 
 WORKER = 2**27
 """Bytes of a worker process before it does anything."""
@@ -43,7 +44,7 @@ class SharedGrams:
 
     def states(self, model, train, sample_weight):
         """Return the model's kernels, fitted on some training rows, and what identifies each of them."""
-        if isinstance(self.X, GramStack):
+        if isinstance(self.X, Stack):
             return None, ()
         rows = self.X if train is None else take_rows(self.X, train)
         kernels = fit_kernels(model._kernel_list, rows, sample_weight)
@@ -91,14 +92,13 @@ class SharedGrams:
 
     def _n_grams(self, states, cosine):
         """Return how many Grams a stack has that is not there yet."""
-        if isinstance(self.X, GramStack):
+        if isinstance(self.X, Stack):
             return self.X.n_kernels if cosine else 0
         return len(states)
 
     def _copied_for_workers(self):
         """Return the bytes of a given stack in memory: workers read a copy, in memory that they share."""
-        in_memory = isinstance(self.X, GramStack) and not isinstance(_owner(self.X.grams), np.memmap)
-        return self.X.grams.nbytes if in_memory else 0
+        return self.X.bytes_in_memory if isinstance(self.X, Stack) else 0
 
     def context(self, model, train, sample_weight, parallel):
         """Return the context of a model's fits on some training rows; None stands for all rows."""
@@ -130,7 +130,7 @@ class SharedGrams:
         for m, state in enumerate(states):
             for (others, divided), (stack, other_scales) in self._stacks.items():
                 if divided == cosine and state in others and m not in known:
-                    grams[m] = stack.grams[others.index(state)]
+                    grams[m] = stack.block(others.index(state))
                     scales[m] = other_scales[others.index(state)]
                     known.add(m)
         stack = compute_stack(kernels, self.X, out=grams, known=known)
@@ -146,22 +146,13 @@ class SharedGrams:
         for m in range(given.n_kernels):
             grams[m] = given.block(m)
             scales[m] = _divide(grams[m])
-        stack = GramStack(grams)
-        stack._verdicts |= given._verdicts
-        return stack, scales
+        return GramStack(grams).vouch("finite", "symmetric"), scales
 
     def _allocate(self, n_kernels):
         shape = n_kernels, len(self.X), len(self.X)
         if not self.in_files:
             return np.empty(shape)
         return scratch_array(shape)
-
-
-def _owner(array):
-    """Return the array that the numbers of a view belong to."""
-    while isinstance(array.base, np.ndarray) and not isinstance(array, np.memmap):
-        array = array.base
-    return array
 
 
 def _divide(gram):

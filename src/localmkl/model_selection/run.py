@@ -32,7 +32,7 @@ class Run:
     """
 
     def __init__(self, job, folds, grams, n_jobs, checkpoint):
-        self.job, self.folds, self.grams = job, folds, grams
+        self.job, self.folds, self.shared = job, folds, grams
         self.n_jobs, self.checkpoint = n_jobs, checkpoint
         self.serial = effective_n_jobs(n_jobs) == 1
         self.cells: dict = {}
@@ -128,7 +128,7 @@ class Run:
             if self.fold_by_fold and all(fold.number != number for number, _ in self.contexts):
                 self.forget_stacks()
             model = self.job.model(batch.candidates[0])
-            self.contexts[key] = self.job.context(self.grams, model, fold.train, self.serial)
+            self.contexts[key] = self.job.context(self.shared, model, fold.train, self.serial)
             if not self.serial:
                 self.job.prepare(self.contexts[key], batch, fold)
         return self.contexts[key]
@@ -136,7 +136,7 @@ class Run:
     def forget_stacks(self):
         """Free the memory of the stacks, but for one that others may start from."""
         self.contexts.clear()
-        self.grams.forget()
+        self.shared.forget()
 
     def _note(self, fold, cells):
         self.cells |= {(number, fold.number): cell for number, cell in cells}

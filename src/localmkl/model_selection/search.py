@@ -26,11 +26,11 @@ from localmkl._sklearn import (
     split_params,
 )
 from localmkl.estimators.base import BaseMKL
-from localmkl.kernels import GramStack
 from localmkl.model_selection.cells import Fold, Job
 from localmkl.model_selection.checkpoint import Checkpoint, fingerprint
 from localmkl.model_selection.grams import SharedGrams
 from localmkl.model_selection.run import Run
+from localmkl.stacks import GramStack, Stack
 
 
 class MKLSearchCV(BaseSearchCV):
@@ -165,7 +165,7 @@ class MKLSearchCV(BaseSearchCV):
                 f"`estimator` must be an estimator of localmkl, got {type(self.estimator).__name__}; for "
                 "pipelines and others use scikit-learn's GridSearchCV."
             )
-        if self.estimator._precomputed and not isinstance(X, GramStack):
+        if self.estimator._precomputed and not isinstance(X, Stack):
             X = GramStack(X)
         X, y = indexable(X, y)
         params = split_params(X, params=params)
@@ -232,7 +232,7 @@ class MKLSearchCV(BaseSearchCV):
         if self.checkpoint is None:
             return None
         X = job.X
-        rows = (X.grams, X.rows, X.columns) if isinstance(X, GramStack) else X
+        rows = X.contents() if isinstance(X, Stack) else X
         parts = {
             "version": __version__,
             "estimator": (type(job.estimator), job.estimator.get_params()),

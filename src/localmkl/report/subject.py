@@ -19,8 +19,8 @@ from localmkl.explain import (
     numbered,
     training_rows,
 )
-from localmkl.kernels import GramStack
 from localmkl.kernels.stack import take_rows
+from localmkl.stacks import Stack
 
 SHORT_NAMES = {"UniformMKL": "UNIF", "MKL": "MKL", "HLMKL": "HLMKL", "CLMKL": "CLMKL", "LMKL": "LMKL"}
 
@@ -200,11 +200,10 @@ class Subject:
     def seen(self):
         """Mask of the rows of `X` that the model was trained on, (n,) of bool."""
         rows, model = self.transform(self.X), self.model
-        if isinstance(rows, GramStack):
+        if isinstance(rows, Stack):
             origin, columns = model.columns_
             if rows.origin == origin:
-                own = np.arange(rows.grams.shape[1]) if rows.rows is None else rows.rows
-                return np.isin(own, columns)
+                return np.isin(rows.row_numbers(), columns)
             return np.full(len(rows), _is_symmetric(rows))
         known = set(_fingerprints(training_rows(model)))
         return np.array([one in known for one in _fingerprints(model._check_rows(rows, reset=False))])

@@ -145,19 +145,39 @@ class GramStack(Stack):
             gram *= own
         return GramStack(grams).vouch("finite", "symmetric")
 
-    def detached(self):
-        """Return this slice without its array, and the array: for processes that share it."""
+    def kernels_first(self):
+        """Return the stack of an array whose last axis counts the kernels, as MATLAB has it."""
+        return GramStack(np.moveaxis(self.grams, 2, 0))
+
+    def sum(self):
+        """Return the sum of all numbers of the whole stack: one pass over it, the unit of cost."""
+        return self.grams.sum()
+
+    @property
+    def bytes_in_memory(self):  # noqa: D102
+        return 0 if isinstance(_owner(self.grams), np.memmap) else self.grams.nbytes
+
+    def contents(self):  # noqa: D102
+        return self.grams, self.rows, self.columns
+
+    def detached(self):  # noqa: D102
         return self._with(grams=None), self.grams
 
-    def attached(self, grams):
-        """Return this slice with an array: what `detached` took apart."""
-        return self._with(grams=grams)
+    def attached(self, array):  # noqa: D102
+        return self if array is None else self._with(grams=array)
 
     def _check_finite(self):
         _checks.check_finite_grams(self.grams)
 
     def _check_symmetric(self):
         _checks.check_training_grams(self.grams)
+
+
+def _owner(array):
+    """Return the array that the numbers of a view belong to."""
+    while isinstance(array.base, np.ndarray) and not isinstance(array, np.memmap):
+        array = array.base
+    return array
 
 
 def cosine_scales(diagonals):

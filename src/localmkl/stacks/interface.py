@@ -248,6 +248,23 @@ class Stack(ABC):
             self._check_finite()
             self._verdicts.add("finite")
 
+    @property
+    def bytes_in_memory(self):
+        """Bytes that the whole stack takes in memory; none where it is computed, or in a file."""
+        return 0
+
+    def contents(self):
+        """Return what all answers depend on, for checksums."""
+        return {name: value for name, value in vars(self).items() if name not in ("origin", "_verdicts")}
+
+    def detached(self):
+        """Return this slice without its large array, and the array: for processes that share it."""
+        return self, None
+
+    def attached(self, array):
+        """Return this slice with its array: what `detached` took apart."""
+        return self
+
     def vouch(self, *verdicts):
         """Take it that the stack is "finite" or "symmetric", because its maker knows."""
         self._verdicts.update(verdicts)

@@ -1,0 +1,137 @@
+"""Every kind of stack gives the same answers, and nothing else reads the numbers."""
+
+import ast
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.model_selection import cross_val_score
+
+import localmkl
+from localmkl import CLMKLClassifier, GramStack
+from localmkl.model_selection import MKLSearchCV
+from localmkl.solvers.convex import solve_convex
+from localmkl.solvers.losses import Hinge
+from localmkl.solvers.objective import Problem
+from localmkl.stacks import Stack
+
+RNG = np.random.default_rng(0)
+FEATURES = RNG.normal(size=(3, 40, 5))
+GRAMS = FEATURES @ FEATURES.transpose(0, 2, 1)
+Y = np.sign(FEATURES[0, :, 0] * FEATURES[1, :, 0] + 0.1)
+
+
+class FeatureStack(Stack):
+    """Linear kernels of several tables of features."""
+
+    def __init__(self, features):
+        super().__init__()
+        self.features = features
+
+    @property
+    def n_kernels(self):
+        return len(self.features)
+
+    @property
+    def whole_shape(self):
+        return self.features.shape[1], self.features.shape[1]
+
+    def read(self, m, rows, columns):
+        table = self.features[m]
+        return (table if rows is None else table[rows]) @ (table if columns is None else table[columns]).T
+
+    def whole_diagonals(self):
+        return np.sum(self.features**2, axis=2)
+
+
+def memory_map(tmp_path):
+    np.save(tmp_path / "grams.npy", GRAMS)
+    return GramStack.open(tmp_path / "grams.npy")
+
+
+STACKS = {
+    "dense": lambda tmp_path: GramStack(GRAMS),
+    "plain NumPy": lambda tmp_path: GramStack(GRAMS).using(backend="reference"),
+    "without threads": lambda tmp_path: GramStack(GRAMS).using(parallel=False),
+    "memory map": memory_map,
+    "a third party's": lambda tmp_path: FeatureStack(FEATURES),
+}
+
+
+@pytest.fixture(params=STACKS)
+def stack(request, tmp_path):
+    return STACKS[request.param](tmp_path)
+
+
+@pytest.mark.parametrize("rows", [None, np.array([3, 0, 17, 39, 8])], ids=["all rows", "some rows"])
+@pytest.mark.parametrize("factors", [None, np.array([0.5, 2.0, 1.0])], ids=["plain", "scaled"])
+def test_answers_are_those_of_the_formulas(stack, rows, factors):
+    grams = GRAMS if factors is None else factors[:, None, None] * GRAMS
+    stack.check_training()
+    if rows is not None:
+        stack, grams = stack[np.ix_(rows, rows)], grams[:, rows][:, :, rows]
+    if factors is not None:
+        stack = stack.scaled(factors)
+    n = grams.shape[1]
+    rng = np.random.default_rng(1)
+    weights, memberships = rng.uniform(size=(2, 3)), rng.dirichlet([1.0, 1.0], size=n)
+    vectors, own, few = rng.normal(size=(n, 2)), rng.normal(size=(n, 3)), np.array([0, 2, 4])
+    both = np.stack([weights, weights[::-1]])
+    several = np.empty((3, n, n))
+    stack.combine_several(both, memberships, several, [2, 0])
+    expected = np.einsum("jm,ij,kj,mik->ik", weights, memberships, memberships, grams)
+    close = {"rtol": 1e-10, "atol": 1e-10}
+    np.testing.assert_allclose(stack.combine(weights, memberships), expected, **close)
+    np.testing.assert_allclose(several[2], expected, **close)
+    np.testing.assert_allclose(stack.products(vectors), np.einsum("mik,kj->jmi", grams, vectors), **close)
+    part = grams[:, few][:, :, few]
+    on_few = np.einsum("mik,kj->jmi", part, vectors[few])
+    np.testing.assert_allclose(stack.products(vectors[few], few), on_few, **close)
+    np.testing.assert_allclose(
+        stack.plain_products(vectors, few), stack.products(vectors)[:, :, few], **close
+    )
+    np.testing.assert_allclose(stack.own_products(own), np.einsum("mik,km->im", grams, own), **close)
+    np.testing.assert_allclose(
+        stack.norms(vectors), np.einsum("ij,mik,kj->jm", vectors, grams, vectors), **close
+    )
+    np.testing.assert_allclose(stack.diagonals(), np.einsum("mii->mi", grams), **close)
+    np.testing.assert_allclose(stack.to_array(), grams, **close)
+
+
+def test_solutions_are_the_same_on_every_stack(stack):
+    memberships = np.random.default_rng(2).dirichlet([1.0, 1.0], size=40)
+    problem = Problem(stack, memberships, Y, np.ones(40), Hinge(), 4 / 3)
+    dense = Problem(GramStack(GRAMS), memberships, Y, np.ones(40), Hinge(), 4 / 3)
+    found, expected = solve_convex(problem, tol=1e-9), solve_convex(dense, tol=1e-9)
+    assert found.converged
+    assert found.primal == pytest.approx(expected.primal, rel=1e-8)
+
+
+def test_estimators_and_searches_take_every_stack(stack):
+    model = CLMKLClassifier("precomputed", n_clusters=2, evenness=0.7, random_state=0, tol=1e-6)
+    dense = GramStack(GRAMS)
+    found, expected = (model.fit(one, Y).decision_function(one) for one in (stack, dense))
+    np.testing.assert_allclose(found, expected, atol=1e-4)
+    assert np.isfinite(cross_val_score(model, stack, Y, cv=3)).all()
+    search = MKLSearchCV(model, {"C": [0.1, 1.0]}, cv=3).fit(stack, Y)
+    expected = MKLSearchCV(model, {"C": [0.1, 1.0]}, cv=3).fit(dense, Y)
+    np.testing.assert_allclose(search.cv_results_["mean_test_score"], expected.cv_results_["mean_test_score"])
+
+
+def test_a_stack_that_is_not_finite_is_refused():
+    features = FEATURES.copy()
+    features[1, 3, 0] = np.nan
+    with pytest.raises(ValueError, match="Kernel 1 of the stack holds NaN"):
+        FeatureStack(features).check_training()
+
+
+def test_nothing_but_the_stacks_reads_their_arrays():
+    source = Path(localmkl.__file__).parent
+    readers = []
+    for path in source.rglob("*.py"):
+        if path.parent.name == "stacks":
+            continue
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Attribute) and node.attr == "grams":
+                readers.append((path.relative_to(source).as_posix(), ast.unparse(node)))
+    assert readers == [("experiments/sources.py", "data.grams")]  # a field of a data set: the stack itself
