@@ -1,4 +1,4 @@
-"""What all ten estimators share: data in, Gram stack, one-versus-all, contributions out."""
+"""The common part of all estimators: data in, Gram stack, one-versus-all, contributions out."""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass

@@ -10,7 +10,7 @@ ACROSS = ("loss", "quantile", "p", "epsilon", "C")
 """Parameters that differ within a column. From column to column a series of models keeps them."""
 
 LAST = "last"
-"""Where the solutions of the model solved last are kept, for those that are the first of their series."""
+"""Place of the solutions of the model solved last, for those that are the first of their series."""
 
 
 def fit_column(models, X, y, context, solved, **fit_params):

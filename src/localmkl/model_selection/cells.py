@@ -37,7 +37,7 @@ class Fold:
 
 @dataclass(frozen=True)
 class Job:
-    """What all cells of a search share."""
+    """The common part of all cells of a search."""
 
     estimator: Any
     candidates: list

@@ -1,4 +1,4 @@
-"""Which candidates run one after the other, each from the solution of a neighbour.
+"""The order of the candidates: one after the other, each from the solution of a neighbour.
 
 A *group* shares every parameter that is not on the path, hence Grams, normalisation and partition. Its
 candidates of one evenness share their memberships: they form a *column*, and read the Grams together. From

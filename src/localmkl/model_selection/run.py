@@ -16,7 +16,7 @@ LOCAL_BACKENDS = ("LokyBackend", "MultiprocessingBackend", "ThreadingBackend", "
 """Classes of joblib whose workers are on this machine."""
 
 MAX_LOSSES = 3
-"""How often in a row workers may die without any of them having finished a batch."""
+"""Times in a row that workers may die without any of them having finished a batch."""
 
 
 class Run:

@@ -1,4 +1,4 @@
-"""What a search has found, as tidy tables, and the two questions most often asked of it in one call."""
+"""Results of a search as tidy tables, and the two questions most often asked of it in one call."""
 
 import time
 
