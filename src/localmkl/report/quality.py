@@ -340,7 +340,7 @@ def _judge(subject, kind, X, y, found, **facts):
         return lambda rows: scores(first, main, rows) - (0.0 if name == first else scores(name, main, rows))
 
     everyone, first = np.arange(len(y)), next(iter(found))
-    wanted = choose_metrics(len(classes), getattr(subject.search, "scoring", None))
+    wanted = choose_metrics(len(classes), getattr(subject.search, "scoring", None), subject.model.loss_)
     metrics = [metric for metric in wanted if np.isfinite(scores(first, metric, everyone[None])).all()]
     main = metrics[0]
     drawn: dict = {(name, metric): [] for name in found for metric in metrics}
