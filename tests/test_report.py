@@ -742,7 +742,7 @@ class OwnRegressor(MKLRegressor):
 
 
 SAID = {
-    "squared_hinge": "Nothing is bounded: the theorem needs a loss whose slopes are, and those of squared_hinge",
+    "squared_hinge": "Nothing is bounded: the theorem needs a loss whose slopes are, and those of",
     "log_loss": "Reliability: held-out probabilities of class 1",
     "squared_error": "those of squared_error are not",
     "huber": "clipped at the range of y times the largest slope of the loss, 0.1",

@@ -155,7 +155,7 @@ def test_probabilities_from_fit_to_report(call, table, fasta, patients, n_classe
     assert scores["log loss"] == pytest.approx(log_loss(truth, chances))
     assert scores["Brier score"] == pytest.approx(brier_score_loss(truth, chances))
     call("report", "model.localmkl", new, *labels, "--out", "r.html", "--no-baselines")
-    assert "Brier score" in (said.path / "r.html").read_text(encoding="utf-8")
+    assert "Reliability: held-out probabilities of" in (said.path / "r.html").read_text(encoding="utf-8")
 
 
 def test_a_quantile_is_scored_by_its_own_loss_and_by_the_share_below_it(call, table, patients):
