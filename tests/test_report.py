@@ -787,6 +787,16 @@ def test_probabilities_beside_the_shares_of_the_classes_and_never_on_training_da
     assert "there is no reliability diagram" in page.text
 
 
+def test_baselines_of_a_search_over_losses_have_the_loss_of_the_model():
+    X, y = make_localized(60, random_state=0)[:2]
+    grid = {"loss": ["hinge", "log_loss"], "C": [1.0]}
+    search = GridSearchCV(CLMKLClassifier(random_state=0), grid, scoring="accuracy", cv=2).fit(X, y)
+    for loss in grid["loss"]:
+        search.best_estimator_ = search.best_estimator_.set_params(loss=loss).fit(X, y)
+        subject = Subject(search, X, y)
+        assert quality._baseline(subject, "MKL").loss == loss
+
+
 def test_metrics_of_probabilities_and_quantiles_are_those_of_scikit_learn():
     rng = np.random.default_rng(0)
     y, rows = rng.integers(2, size=50), rng.integers(50, size=(3, 50))

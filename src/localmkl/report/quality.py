@@ -305,8 +305,9 @@ def _baseline(subject, name):
         return baseline
     grid = subject.search.param_grid
     grids = [grid] if isinstance(grid, dict) else grid
+    searched = known.keys() - {"loss", "quantile"}  # with others, its scores would mean something else
     allowed = [
-        {key: values for key, values in one.items() if key.removeprefix(prefix) in known} for one in grids
+        {key: values for key, values in one.items() if key.removeprefix(prefix) in searched} for one in grids
     ]
     search = clone(subject.search).set_params(estimator=baseline, param_grid=allowed, refit=True)
     if "checkpoint" in search.get_params(deep=False):
