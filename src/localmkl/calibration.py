@@ -20,7 +20,7 @@ Z = 1.959963984540054
 class Reliability:
     """Bins of predicted probabilities, from the smallest to the largest, and what came true in them.
 
-    Attributes
+    Parameters
     ----------
     predicted : ndarray of shape (n_bins,)
         Mean predicted probability.
@@ -30,6 +30,12 @@ class Reliability:
         95 % interval of that share.
     count : ndarray of shape (n_bins,)
         Samples.
+
+    Examples
+    --------
+    >>> found = reliability([0.2, 0.4, 0.6, 0.8], [0, 1, 0, 1], n_bins=2)
+    >>> found.inside, round(found.error, 3), round(found.chance, 3)
+    (array([ True,  True]), 0.2, 0.259)
     """
 
     predicted: np.ndarray
