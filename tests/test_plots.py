@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from localmkl import CLMKLClassifier, CLMKLRegressor, GramStack, MKLClassifier
+from localmkl.calibration import reliability
 from localmkl.datasets import load_splice, make_localized
 from localmkl.explain import decision_part, kernel_shares, logo_heights, position_contributions, sample_map
 from localmkl.kernels import Linear, WeightedDegree
@@ -125,6 +126,20 @@ def test_learning_curves_have_a_line_for_each_model(local):
     )
     assert [line.get_label() for line in ax.lines] == ["CLMKL", "MKL"]
     assert [len(line.get_xdata()) for line in ax.lines] == [2, 2]
+
+
+def test_reliability_draws_the_bins_of_every_model(local):
+    _, X, y = local
+    models = {f"C = {C}": MKLClassifier(C=C, loss="log_loss").fit(X[:40], y[:40]) for C in (0.1, 10.0)}
+    ax = plots.plot_reliability(models, X[40:], y[40:], n_bins=4, ax=own_axes())
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == list(models)
+    for model, drawn in zip(models.values(), ax.containers, strict=True):
+        bins = reliability(model.predict_proba(X[40:])[:, 1], y[40:] == 1, n_bins=4)
+        np.testing.assert_allclose(drawn.lines[0].get_xydata(), np.c_[bins.predicted, bins.observed])
+        [bars] = drawn.lines[2]
+        np.testing.assert_allclose([ends[:, 1] for ends in bars.get_segments()], np.c_[bins.low, bins.high])
+    with pytest.raises(AttributeError, match="predict_proba needs loss='log_loss'"):
+        plots.plot_reliability(local[0], X[40:], y[40:], ax=own_axes())
 
 
 def test_positions_are_the_spread_of_contributions(splice):

@@ -29,10 +29,11 @@ from localmkl.datasets import load_splice, make_localized
 from localmkl.kernels import RBF, Linear, WeightedDegree
 from localmkl.plots import PALETTE
 from localmkl.report import quality, write_report
-from localmkl.report.metrics import auc, balanced_accuracy, choose_metrics, r2, rmse
+from localmkl.report.metrics import auc, balanced_accuracy, brier, choose_metrics, log_loss, pinball, r2, rmse
 from localmkl.report.prose import percent
 from localmkl.report.quality import Score, assess, differs_between
 from localmkl.report.subject import Subject
+from localmkl.solvers.losses import CLASSIFICATION, REGRESSION, Smooth
 
 for extra in ("altair", "vl_convert", "jinja2"):
     pytest.importorskip(extra, reason=f"the report needs {extra}, the extra localmkl[report]")
@@ -714,3 +715,97 @@ def test_text_and_marks_have_enough_contrast(theme):
 def test_report_and_plots_share_a_palette():
     colors = _colors()
     assert tuple(colors[f"group-{number}"][0] for number in range(1, 9)) == PALETTE
+
+
+class Cosh(Smooth):
+    """log cosh(y - f): a loss of another package."""
+
+    def value(self, scores, y):
+        return np.logaddexp(y - scores, scores - y) - np.log(2.0)
+
+    def slope(self, scores, y):
+        return np.tanh(scores - y)
+
+    def curvature(self, scores, y):
+        return 1.0 - np.tanh(scores - y) ** 2
+
+    def box(self, y, C):
+        return -C, C.copy()
+
+    def dual_terms(self, alpha, y, C):
+        t = np.clip(alpha / C, -1.0 + 1e-15, 1.0 - 1e-15)
+        return y * alpha - C * (t * np.arctanh(t) + 0.5 * np.log1p(-(t**2)))
+
+
+class OwnRegressor(MKLRegressor):
+    """A class of another package."""
+
+
+SAID = {
+    "squared_hinge": "Nothing is bounded: the theorem needs a loss whose slopes are, and those of",
+    "log_loss": "Reliability: held-out probabilities of class 1",
+    "squared_error": "those of squared_error are not",
+    "huber": "clipped at the range of y times the largest slope of the loss, 0.1",
+    "quantile": "; 90.0 % was asked for.",
+    "Cosh": "a loss of its own",
+}
+
+
+@pytest.mark.parametrize("loss", [*CLASSIFICATION, *REGRESSION, "Cosh"])
+def test_models_of_every_loss_are_reported_in_sentences_that_are_true_of_it(loss, tmp_path):
+    regression = loss not in CLASSIFICATION
+    X, y = make_localized(60, regression=regression, random_state=0)[:2]
+    if loss == "Cosh":
+        model = OwnRegressor(loss=Cosh())
+    elif regression:
+        model = MKLRegressor(loss=loss, quantile=0.9)
+    else:
+        model = MKLClassifier(loss=loss)
+    model.fit(X[:30], y[:30])
+    train = X[:30], y[:30]
+    page = Page(write_report(model, tmp_path / "r.html", X=X[30:], y=y[30:], train=train, baselines=False))
+    assert page.texts[page.texts.index("loss") + 1] == loss
+    assert SAID.get(loss, "A theorem bounds the loss") in page.text
+    assert ("Reliability" in page.text) == (loss == "log_loss")
+    assert ("pinball loss" in page.text) == (loss == "quantile")
+
+
+def test_probabilities_beside_the_shares_of_the_classes_and_never_on_training_data(splice, tmp_path):
+    X, y = splice
+    model = MKLClassifier([WeightedDegree(2)], loss="log_loss").fit(X, y)
+    found = assess(Subject(model, X, y), cv=3, baselines=False)
+    shares = np.full((len(y), 3), 1 / 3)
+    assert found.floors["log loss"] == pytest.approx(metrics.log_loss(y, shares))
+    assert found.floors["Brier score"] == pytest.approx(metrics.brier_score_loss(y, shares))
+    page = Page(write_report(model, tmp_path / "r.html", X=X, y=y, cv=3, baselines=False))
+    assert "Reliability: cross-validated probabilities of the predicted class" in page.text
+    assert (
+        "giving all samples the shares of the classes has log loss 1.099 and Brier score 0.667" in page.text
+    )
+    page = Page(write_report(model, tmp_path / "r.html", X=X, y=y, cv=0, baselines=False))
+    assert "reliability" not in page.data["charts"]
+    assert "there is no reliability diagram" in page.text
+
+
+def test_baselines_of_a_search_over_losses_have_the_loss_of_the_model():
+    X, y = make_localized(60, random_state=0)[:2]
+    grid = {"loss": ["hinge", "log_loss"], "C": [1.0]}
+    search = GridSearchCV(CLMKLClassifier(random_state=0), grid, scoring="accuracy", cv=2).fit(X, y)
+    for loss in grid["loss"]:
+        search.best_estimator_ = search.best_estimator_.set_params(loss=loss).fit(X, y)
+        subject = Subject(search, X, y)
+        assert quality._baseline(subject, "MKL").loss == loss
+
+
+def test_metrics_of_probabilities_and_quantiles_are_those_of_scikit_learn():
+    rng = np.random.default_rng(0)
+    y, rows = rng.integers(2, size=50), rng.integers(50, size=(3, 50))
+    decisions = rng.normal(size=50)
+    chances = 1 / (1 + np.exp(-decisions))
+    expected = [metrics.log_loss(y[one], chances[one]) for one in rows]
+    np.testing.assert_allclose(log_loss(y, decisions, None, rows), expected)
+    expected = [metrics.brier_score_loss(y[one], chances[one]) for one in rows]
+    np.testing.assert_allclose(brier(y, decisions, None, rows), expected)
+    guesses, targets = rng.normal(size=(2, 50))
+    expected = [metrics.mean_pinball_loss(targets[one], guesses[one], alpha=0.8) for one in rows]
+    np.testing.assert_allclose(pinball(targets, guesses, guesses, rows, quantile=0.8), expected)

@@ -2,12 +2,13 @@
 
 kernel_names, kernel_shares    which kernel matters in which cluster
 kernel_contributions           which kernel matters for which sample
+described_loss                 what was minimised
 sample_map                     samples in two dimensions: kernel PCA of the gate kernel
 position_contributions         what each letter of a sequence adds to the decision, exactly
 logo_heights                   which letters speak for a class
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass
 
 import numpy as np
 from sklearn.decomposition import KernelPCA
@@ -19,6 +20,7 @@ from localmkl.kernels import WeightedDegree
 from localmkl.kernels.alphabets import alphabet_letters, encode
 from localmkl.kernels.positions import position_shares
 from localmkl.kernels.stack import take_rows
+from localmkl.solvers.losses import CLASSIFICATION, REGRESSION
 
 
 def kernel_names(model):
@@ -86,6 +88,33 @@ def _written(value):
     if isinstance(value, float):
         return f"{value:.3g}"
     return getattr(value, "__name__", str(value))
+
+
+def described_loss(model):
+    """Return the name of the loss that a model was fitted with, and its parameters.
+
+    Parameters
+    ----------
+    model : fitted estimator
+
+    Returns
+    -------
+    dict
+        "loss": the name that the estimators have for it, or that of its class; then `epsilon`, `quantile` or
+        what else the loss has.
+
+    Examples
+    --------
+    >>> from localmkl import MKLRegressor
+    >>> from localmkl.datasets import make_localized
+    >>> X, y = make_localized(30, regression=True, random_state=0)[:2]
+    >>> described_loss(MKLRegressor(loss="quantile", quantile=0.9).fit(X, y))
+    {'loss': 'quantile', 'quantile': 0.9}
+    """
+    loss, kinds = model.loss_, {**CLASSIFICATION, **REGRESSION}
+    known = [name for name, kind in kinds.items() if type(loss) is kind]
+    own = {field.name: getattr(loss, field.name) for field in fields(loss)} if is_dataclass(loss) else {}
+    return {"loss": (known or [type(loss).__name__])[0], **own}
 
 
 def kernel_shares(model):

@@ -8,6 +8,7 @@ extra ``localmkl[plots]``.
 import numpy as np
 
 from localmkl._checks import check_option
+from localmkl.calibration import event_probabilities, reliability
 from localmkl.explain import (
     decision_part,
     histories,
@@ -279,6 +280,51 @@ def plot_learning_curves(models, X, y, *, train_sizes=(0.2, 0.4, 0.6, 0.8, 1.0),
         )
         drawn.lines_[0].set_label(name)
     ax.set(xlabel="training samples", title="Learning curves")
+    ax.legend(frameon=False)
+    return ax
+
+
+def plot_reliability(models, X, y, *, label=None, n_bins=10, ax=None):
+    """Draw predicted probabilities against how often they came true, in bins of equal counts.
+
+    On the diagonal, an event of probability 0.3 comes true three times of ten. Bars are 95 % intervals.
+
+    Parameters
+    ----------
+    models : classifier with `predict_proba`, or dict of str to classifier
+        Those of this package have it with ``loss="log_loss"``.
+    X, y : rows and labels
+        Samples that the models were not trained on: on others, every model looks too sure of itself.
+    label : optional
+        The class whose probability is meant. By default the second of two; of more classes, the most
+        probable one of each sample.
+    n_bins : int, default=10
+        Most bins.
+    ax : matplotlib Axes, optional
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Examples
+    --------
+    >>> from localmkl import MKLClassifier
+    >>> from localmkl.datasets import make_localized
+    >>> X, y = make_localized(120, random_state=0)[:2]
+    >>> model = MKLClassifier(loss="log_loss").fit(X[:60], y[:60])
+    >>> plot_reliability(model, X[60:], y[60:]).get_xlabel()
+    'predicted probability'
+    """
+    named = models if isinstance(models, dict) else {type(models).__name__: models}
+    given = {name: (model.predict_proba(X), y, model.classes_, label) for name, model in named.items()}
+    found = {name: reliability(*event_probabilities(*one), n_bins=n_bins) for name, one in given.items()}
+    ax = _axes(ax)
+    ax.plot([0, 1], [0, 1], color="0.6", ls=":", linewidth=1)
+    for number, (name, bins) in enumerate(found.items()):
+        style = {"color": PALETTE[number % len(PALETTE)], "marker": MARKERS[number % len(MARKERS)]}
+        reach = bins.observed - bins.low, bins.high - bins.observed
+        ax.errorbar(bins.predicted, bins.observed, yerr=reach, ms=5, lw=1.2, capsize=2, label=name, **style)
+    ax.set(xlabel="predicted probability", ylabel="observed frequency", title="Reliability", aspect="equal")
     ax.legend(frameon=False)
     return ax
 

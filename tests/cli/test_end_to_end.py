@@ -9,6 +9,7 @@ import time
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.metrics import brier_score_loss, log_loss, mean_pinball_loss
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -131,6 +132,57 @@ def test_regression_predicts_numbers(call, table, patients):
     check_sums(frame, frame["prediction"])
     assert np.corrcoef(frame["prediction"], patients["view0_0"][N_TRAIN:])[0, 1] > 0.0
     call("report", "model.localmkl", "--out", "r.html", "--folds", 2)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_probabilities_from_fit_to_report(call, table, fasta, patients, n_classes):
+    if n_classes == 2:
+        train, new, options, labels = table.train, table.test, ("--target", "state", "--kernels", VIEWS), ()
+        rows, truth = patients[N_TRAIN:], patients["state"][N_TRAIN:]
+    else:
+        train, new, options, labels = fasta.train, fasta.new, (), ("--labels", fasta.labels)
+        rows = localmkl.datasets.read_fasta(new).sequences
+        truth = pd.read_csv(fasta.labels, sep="\t", header=None)[1]
+    said = call("fit", train, *options, "--loss", "log_loss")
+    assert "parameters loss log_loss, C 1" in said.out
+    scores = call("predict", "model.localmkl", new, *labels, "--out", "p.csv", "--json").json()
+    frame, model = pd.read_csv("p.csv"), localmkl.load("model.localmkl")
+    chances = frame[[f"probability_{label}" for label in model.classes_]].to_numpy()
+    np.testing.assert_allclose(chances.sum(axis=1), 1.0, atol=1e-12)
+    rows = rows[model.feature_names_in_] if n_classes == 2 else rows
+    np.testing.assert_allclose(chances, model.predict_proba(rows), atol=1e-9)
+    assert frame["label"].tolist() == model.classes_[chances.argmax(axis=1)].tolist()
+    assert scores["log loss"] == pytest.approx(log_loss(truth, chances))
+    assert scores["Brier score"] == pytest.approx(brier_score_loss(truth, chances))
+    call("report", "model.localmkl", new, *labels, "--out", "r.html", "--no-baselines")
+    assert "Reliability: held-out probabilities of" in (said.path / "r.html").read_text(encoding="utf-8")
+
+
+def test_a_quantile_is_scored_by_its_own_loss_and_by_the_share_below_it(call, table, patients):
+    options = (
+        "--target",
+        "view0_0",
+        "--regression",
+        "--method",
+        "mkl",
+        "--loss",
+        "quantile",
+        "--quantile",
+        0.9,
+    )
+    assert "parameters loss quantile, quantile 0.9, C 1" in call("fit", table.train, *options).out
+    said = call("predict", "model.localmkl", table.test, "--out", "p.csv", "--json").json()
+    y, guesses = patients["view0_0"][N_TRAIN:].to_numpy(), pd.read_csv("p.csv")["prediction"]
+    assert said["pinball loss"] == pytest.approx(mean_pinball_loss(y, guesses, alpha=0.9))
+    assert said["share of targets below"] == pytest.approx(np.mean(y <= guesses))
+    assert "RMSE" not in said
+
+
+def test_tuning_searches_over_losses(call, table):
+    options = ("--target", "state", "--kernels", VIEWS, "--method", "mkl", "--C", 1, "--p", 1, "--folds", 3)
+    said = call("tune", table.train, *options, "--loss", "hinge,log_loss", "--table", "scores.csv")
+    assert "loss hinge, log_loss." in said.err
+    assert set(pd.read_csv("scores.csv")["loss"]) == {"hinge", "log_loss"}
 
 
 @pytest.mark.parametrize("method", ["clmkl", "hlmkl", "lmkl", "mkl", "unif"])

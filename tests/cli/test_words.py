@@ -1,12 +1,21 @@
 """Kernels in words."""
 
 import inspect
+from dataclasses import fields
 
 import pytest
 
 from localmkl import kernels
 from localmkl.cli.kernels import guess_alphabet
-from localmkl.cli.words import KERNELS, parse_kernels, parse_values
+from localmkl.cli.words import (
+    CLASS_LOSSES,
+    KERNELS,
+    LOSS_OPTIONS,
+    NUMBER_LOSSES,
+    parse_kernels,
+    parse_values,
+)
+from localmkl.solvers.losses import CLASSIFICATION, REGRESSION
 
 
 def made(spec):
@@ -29,6 +38,16 @@ def test_every_word_makes_its_kernel(word):
     [kernel] = made(word)
     assert type(kernel).__name__ == name
     assert own is None or own in kernel.get_params()
+
+
+def test_every_loss_of_the_package_has_its_option_and_its_parameters_theirs():
+    assert (tuple(CLASSIFICATION), tuple(REGRESSION)) == (CLASS_LOSSES, NUMBER_LOSSES)
+    owners: dict = {}
+    for name, kind in REGRESSION.items():
+        for field in fields(kind):
+            owners.setdefault(field.name, []).append(name)
+    assert {name: list(losses) for name, losses in LOSS_OPTIONS.items()} == owners
+    assert not any(fields(kind) for kind in CLASSIFICATION.values())
 
 
 def test_values_ranges_and_parameters():

@@ -70,6 +70,29 @@ def refused(call, *arguments, code, out="model.localmkl"):
         (["--target", "state", "--C", -1], FAILED, "--C must be greater than 0"),
         (["--target", "state", "--evenness", 0.1], FAILED, "--evenness must lie in [1/clusters, 1]"),
         (["--target", "state", "--normalize", "size"], FAILED, "--normalize must be"),
+        (
+            ["--target", "state", "--loss", "logistic"],
+            MISUSED,
+            "--loss must be one of hinge, squared_hinge, log_loss, got 'logistic'; did you mean 'log_loss'?",
+        ),
+        (["--target", "state", "--loss", "huber"], MISUSED, "--loss huber is for --regression; without"),
+        (["--target", "state", "--loss", "hinge,log_loss"], MISUSED, "--loss has several values"),
+        (["--target", "state", "--quantile", 0.5], MISUSED, "--quantile is not for classification"),
+        (
+            ["--target", "view0_0", "--regression", "--loss", "hinge"],
+            MISUSED,
+            "for classes; with --regression, choose epsilon_insensitive, squared_error, huber or quantile",
+        ),
+        (
+            ["--target", "view0_0", "--regression", "--quantile", 0.9],
+            MISUSED,
+            "--quantile is for --loss quantile, got --loss epsilon_insensitive",
+        ),
+        (
+            ["--target", "view0_0", "--regression", "--loss", "quantile", "--quantile", 2],
+            FAILED,
+            "--quantile must be greater than 0 and less than 1, got 2",
+        ),
         (["--target", "view0_0"], FAILED, "pass --regression to predict numbers"),
         (["--target", "state", "--regression"], FAILED, "needs numbers as targets, got 'well'"),
         (["--target", "city"], FAILED, "at least 2 classes"),
@@ -217,6 +240,10 @@ def test_tuning_with_wrong_options(call, table):
     assert "--evenness 0.4 cannot be had with --clusters 2," in refused(call, *options, *pair, code=MISUSED)
     assert "'neg_log_loss' needs predict_proba" in refused(
         call, *options, "--scoring", "neg_log_loss", code=FAILED
+    )
+    quantile = ("tune", table.train, "--target", "view0_0", "--regression", "--loss", "quantile")
+    assert "--quantile other than 0.5 cannot be tuned" in refused(
+        call, *quantile, "--quantile", 0.9, code=MISUSED
     )
     said = call(*options, "--folds", 1, code=MISUSED)
     assert "--folds" in said.err

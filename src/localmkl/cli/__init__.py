@@ -18,7 +18,7 @@ from localmkl.cli.voice import (
     sentence,
     stop_on_signals,
 )
-from localmkl.cli.words import METHODS, parse_grids
+from localmkl.cli.words import METHODS, check_loss_options, parse_grids, parse_losses
 
 app = typer.Typer(
     name="localmkl",
@@ -57,7 +57,9 @@ def fit(
     p: options.P = None,
     clusters: options.Clusters = None,
     evenness: options.Evenness = None,
+    loss: options.Loss = None,
     epsilon: options.Epsilon = None,
+    quantile: options.Quantile = None,
     unlabeled: Annotated[
         Path | None,
         _option(help="More rows, labels unseen, to learn the clusters from."),
@@ -109,7 +111,9 @@ def tune(
     p: options.P = None,
     clusters: options.Clusters = None,
     evenness: options.Evenness = None,
+    loss: options.Loss = None,
     epsilon: options.Epsilon = None,
+    quantile: options.Quantile = None,
     folds: options.Folds = 5,
     scoring: options.Scoring = None,
     out: Annotated[Path, _option(help="The best model, fitted on all rows.")] = Path("model.localmkl"),
@@ -132,7 +136,7 @@ def tune(
     quiet: options.Quiet = False,
     debug: options.Debug = False,
 ):
-    """Search C, p, clusters, evenness (lists such as 0.1,1,10) and write the best model.
+    """Search C, p, clusters, evenness, loss (lists such as 0.1,1,10) and write the best model.
 
     What is finished is kept beside the model: give the command again to go on with a search that was stopped.
     """
@@ -153,7 +157,7 @@ def _order(given):
         raise Misuse("DATA does not go with --positive and --negative: give one file, or these two.")
     if data is None and (positive is None or negative is None):
         raise Misuse("Name a file of training rows, DATA, or two FASTA files by --positive and --negative.")
-    grids = parse_grids({name: given[option] for name, option in options.SEARCHED.items()})
+    grids = _grids(given)
     from localmkl.cli.files import Asked, read_labelled
 
     asked = Asked(**{each.name: given[each.name] for each in fields(Asked)})
@@ -162,6 +166,16 @@ def _order(given):
 
     others = {each.name: given[each.name] for each in fields(Order) if each.name in given}
     return Order(content=content, asked=asked, grids=grids, **others)
+
+
+def _grids(given):
+    """Return the values of each parameter that a search may vary, a list, as far as options name it."""
+    grids = parse_grids({name: given[option] for name, option in options.SEARCHED.items()})
+    if given["loss"] is not None:
+        grids["loss"] = parse_losses(given["loss"], regression=given["regression"])
+    if given["regression"]:
+        check_loss_options(grids)
+    return grids
 
 
 def _look_at(model, data):
@@ -191,6 +205,8 @@ def predict(
     debug: options.Debug = False,
 ):
     """Predict the rows of a file: label, score, memberships, the contribution of every kernel.
+
+    Models of the log loss add the probability of each class.
 
     Of a Gram file with all rows, those that the model was not trained on.
     """

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from localmkl.cli.words import METHODS
+from localmkl.cli.words import CLASS_LOSSES, METHODS, NUMBER_LOSSES
 
 _option, _argument = typer.Option, typer.Argument
 Data = Annotated[Path, _argument(help="Table (.csv, .tsv, .parquet), FASTA, or Grams (.npz, .npy, .mat).")]
@@ -69,7 +69,25 @@ Clusters = Annotated[str | None, _option(help="Number of clusters (default: 3)."
 Evenness = Annotated[
     str | None, _option(help="How soft the clusters are, from 1/clusters to 1 (default: 0.5).")
 ]
-Epsilon = Annotated[str | None, _option(help="Regression: errors up to this are free (default: 0.1).")]
+Loss = Annotated[
+    str | None,
+    _option(help=f"{', '.join(CLASS_LOSSES)}; regression: {', '.join(NUMBER_LOSSES)} (default: the first)."),
+]
+Epsilon = Annotated[
+    str | None,
+    _option(help="Regression: errors up to this are free, with huber squared (default: 0.1)."),
+]
+Quantile = Annotated[
+    str | None,
+    _option(help="Regression with the loss quantile: share of targets below the prediction (default: 0.5)."),
+]
 
-SEARCHED = {"C": "c", "p": "p", "n_clusters": "clusters", "evenness": "evenness", "epsilon": "epsilon"}
-"""Parameters whose options may be lists: the names of these."""
+SEARCHED = {
+    "C": "c",
+    "p": "p",
+    "n_clusters": "clusters",
+    "evenness": "evenness",
+    "epsilon": "epsilon",
+    "quantile": "quantile",
+}
+"""Parameters whose options may be lists of numbers: the names of these."""

@@ -10,21 +10,11 @@ from localmkl.cli.kernels import default_kernels
 
 def describe_model(subject):
     """Return the description of a model, as a record and as text."""
-    from localmkl.explain import kernel_shares, memberships_of
+    from localmkl.explain import described_loss, kernel_shares, memberships_of
 
     model, made = subject.model, getattr(subject.given, "made_", {})
     shares = kernel_shares(model)
-    shown = (
-        "C",
-        "p",
-        "n_clusters",
-        "evenness",
-        "epsilon",
-        "normalize",
-        "tol",
-        "class_weight",
-        "random_state",
-    )
+    shown = ("C", "p", "n_clusters", "evenness", "normalize", "tol", "class_weight", "random_state")
     parameters = {name: value for name, value in model.get_params(deep=False).items() if name in shown}
     record = {
         "method": subject.method,
@@ -32,7 +22,7 @@ def describe_model(subject):
         "classes": model.classes_.tolist() if subject.classifier else None,
         "training_rows": subject.n_train,
         "support_vectors": len(model.support_),
-        "parameters": parameters,
+        "parameters": {**described_loss(model), **parameters},
         "kernels": list(subject.kernels),
         "kernel_shares": shares.round(6).tolist(),
         "cluster_sizes": memberships_of(model).mean(axis=0).round(6).tolist(),
@@ -58,7 +48,7 @@ def _model_text(record):
     certified = "certified" if record["duality_gap"] <= record["tolerance"] else "NOT converged"
     of_what = ""
     if record["method"] == "LMKL":
-        certified, of_what = "partly", " of the support vector machine alone: the weights have no certificate"
+        certified, of_what = "partly", " for the final weights alone: the weights have no certificate"
     lines = [
         f"method     {record['method']}, {record['task']}"
         + (f" of {listed(record['classes'])}" if record["classes"] else ""),

@@ -254,7 +254,7 @@ def _search(order, estimator, grids, content, voice, options):
     """Return the fitted search, with its table written."""
     grid = _full_grid(estimator, grids)
     _check_pairs(grid, estimator.get_params(deep=False))
-    scoring = options.get("scoring") or _default_scoring(content, order.regression)
+    scoring = options.get("scoring") or _default_scoring(content, order.regression, grid)
     if scoring not in get_scorer_names():
         near = get_close_matches(scoring, get_scorer_names(), n=1, cutoff=0.0)
         raise Misuse(
@@ -262,9 +262,7 @@ def _search(order, estimator, grids, content, voice, options):
         )
     n_folds = options.get("folds", FOLDS)
     _check_folds(content, order.regression, n_folds)
-    tried = "; ".join(
-        f"{name} {', '.join(f'{value:.4g}' for value in values)}" for name, values in grid.items()
-    )
+    tried = "; ".join(f"{name} {', '.join(map(_shown, values))}" for name, values in grid.items())
     voice.note(f"Searching by {scoring}: {tried}.")
     folds = (KFold if is_regressor(estimator) else StratifiedKFold)(
         n_folds,
@@ -347,8 +345,19 @@ def _full_grid(estimator, grids):
     return grid
 
 
-def _default_scoring(content, regression):
-    """Return AUC for two classes, accuracy for more, R2 for numbers."""
+def _shown(value):
+    return value if isinstance(value, str) else f"{value:.4g}"
+
+
+def _default_scoring(content, regression, grid):
+    """Return AUC for two classes, accuracy for more, R2 for numbers, the absolute error for medians."""
+    if "quantile" in grid.get("loss", ()):
+        if grid.get("quantile", [0.5]) != [0.5]:
+            raise Misuse(
+                "--quantile other than 0.5 cannot be tuned: scikit-learn names no metric for it; fit it with "
+                "parameters of your choice, or name a metric by --scoring."
+            )
+        return "neg_mean_absolute_error"
     if regression:
         return "r2"
     return "roc_auc" if len(np.unique(content.y)) == 2 else "accuracy"

@@ -8,10 +8,11 @@ from localmkl._checks import listed
 from localmkl.cli.columns import as_numbers, numeric_columns
 from localmkl.cli.files import CALLED, GRAMS, SEQUENCES, TABLE, Asked, parse_rows, read_rows
 from localmkl.cli.voice import Misuse
+from localmkl.estimators.probabilities import probabilities
 from localmkl.explain import memberships_of, training_rows
 from localmkl.kernels.stack import take_rows
 from localmkl.persistence import load
-from localmkl.report.metrics import choose_metrics
+from localmkl.report.metrics import BELOW, BRIER, LOG_LOSS, PINBALL, choose_metrics
 from localmkl.report.subject import Subject, predicted
 
 CONTRIBUTION_ENTRIES = 2**24
@@ -157,6 +158,7 @@ def predict(subject, content):
         header += ["score"] if subject.binary else [f"score_{label}" for label in model.classes_]
     else:
         header = ["name", "prediction"]
+    header += [f"probability_{label}" for label in model.classes_] if subject.probable else []
     header += [f"membership_{j + 1}" for j in range(n_clusters)] if n_clusters > 1 else []
     header += ["intercept", *(f"contribution_{name}" for name in subject.kernels)]
     names = content.names if content.names is not None else np.arange(1, len(content) + 1)
@@ -182,11 +184,12 @@ def _columns(subject, X, n_clusters, names):
         parts, intercepts = parts[winners], intercepts[winners]
     elif subject.classifier:
         columns.append(decisions)
+    columns += list(probabilities(decisions).T) if subject.probable else []
     columns += list(memberships_of(model, X).T) if n_clusters > 1 else []
     return [*columns, intercepts, *parts.sum(axis=1).T]
 
 
-SHOWN_METRICS = ("accuracy", "AUC", "R2", "RMSE")
+SHOWN_METRICS = ("accuracy", "AUC", LOG_LOSS, BRIER, "R2", "RMSE", PINBALL, BELOW)
 """Metrics of predictions, as far as the rows define them."""
 
 
@@ -205,13 +208,15 @@ def score(subject, content, rows):
             f"{listed(truth.strange)}"
         )
     y, guesses = truth.truth(chosen), np.array([rows[i][1] for i in chosen])
-    decisions = np.array([rows[i][2] for i in chosen]) if subject.binary else guesses
-    classes = subject.model.classes_ if subject.classifier else []
+    decisions, classes = guesses, subject.model.classes_ if subject.classifier else []
     if subject.classifier:
+        width = 1 if subject.binary else len(classes)
+        decisions = np.array([rows[i][2 : 2 + width] for i in chosen], dtype=float)
+        decisions = decisions[:, 0] if subject.binary else decisions
         y, guesses = np.searchsorted(classes, y), np.searchsorted(classes, guesses)
     scores = {
         metric.name: float(metric.compute(y, decisions, guesses, np.arange(len(y))[None])[0])
-        for metric in choose_metrics(len(classes))
+        for metric in choose_metrics(len(classes), loss=subject.model.loss_)
     }
     scores = {name: scores[name] for name in SHOWN_METRICS if np.isfinite(scores.get(name, np.nan))}
     return scores, _said(scores, truth, len(chosen))

@@ -44,8 +44,18 @@ OPTIONS = {"n_clusters": "clusters", "gate_kernel": "gate", "class_weight": "bal
 METHODS = {"clmkl": "CLMKL", "hlmkl": "HLMKL", "lmkl": "LMKL", "mkl": "MKL", "unif": "UniformMKL"}
 """Word: what the names of the method's classifier and regressor begin with."""
 
+CLASS_LOSSES = ("hinge", "squared_hinge", "log_loss")
+NUMBER_LOSSES = ("epsilon_insensitive", "squared_error", "huber", "quantile")
+"""Losses of classification and regression, the default first; here, because the registries need SciPy."""
+
+LOSS_OPTIONS = {"epsilon": ("epsilon_insensitive", "huber"), "quantile": ("quantile",)}
+"""Parameters of losses: the losses that have them."""
+
 MOST_VALUES = 1000
 """Values that a range may stand for: so many Grams of 1000 rows take 8 GB, and more are a slip of the pen."""
+
+ALIKE = 0.5
+"""Words this much alike are taken for a slip: "logistic" is meant for log_loss, "svm" is not."""
 
 _RANGE = re.compile(r"([0-9]{1,18})-([0-9]{1,18})")
 _WHOLE = re.compile(r"[+-]?[0-9]{1,18}")
@@ -166,6 +176,39 @@ def parse_grids(options):
         if wrong or not grids[name]:
             raise Misuse(f"--{OPTIONS.get(name, name)} must be a number or a list of numbers, got {text!r}.")
     return grids
+
+
+def parse_losses(text, *, regression):
+    """Return the losses of a list such as ``hinge,log_loss``.
+
+    Examples
+    --------
+    >>> parse_losses("hinge, log_loss", regression=False)
+    ['hinge', 'log_loss']
+    """
+    own, others = (NUMBER_LOSSES, CLASS_LOSSES) if regression else (CLASS_LOSSES, NUMBER_LOSSES)
+    found = [word.strip() for word in text.split(",") if word.strip()]
+    for word in found or [text]:
+        if word in others:
+            given = f"--loss {word} is for classes" if regression else f"--loss {word} is for --regression"
+            raise Misuse(f"{given}; {'with' if regression else 'without'} --regression, choose {_or(own)}.")
+        if word not in own:
+            near = get_close_matches(word, own, n=1, cutoff=ALIKE)
+            hint = f"; did you mean {near[0]!r}?" if near else "."
+            raise Misuse(f"--loss must be one of {', '.join(own)}, got {word!r}{hint}")
+    return list(dict.fromkeys(found))
+
+
+def check_loss_options(grids):
+    """Raise if a parameter of a loss is set, and none of the losses of a regression has it."""
+    losses = grids.get("loss", NUMBER_LOSSES[:1])
+    for name, owners in LOSS_OPTIONS.items():
+        if name in grids and not set(losses).intersection(owners):
+            raise Misuse(f"--{name} is for --loss {_or(owners)}, got --loss {','.join(losses)}.")
+
+
+def _or(words):
+    return " or ".join(filter(None, (", ".join(words[:-1]), words[-1])))
 
 
 def _is_finite(value):

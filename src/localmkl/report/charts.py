@@ -224,9 +224,26 @@ def scatter(rows, *, names, titles):
             ),
         )
     )
-    ends = alt.Chart(_rows([{"x": end, "y": end} for end in domain]))
-    diagonal = ends.mark_line(color=SOFT, strokeDash=[3, 3], strokeWidth=1, aria=False)
-    return finish(diagonal.encode(x="x:Q", y="y:Q") + points, height=380)
+    return finish(_diagonal(domain) + points, height=380)
+
+
+def intervals(rows, *, titles):
+    """Return points with their intervals and a diagonal, from 0 to 1: fields "x", "y", "low" and "high"."""
+    unit, few = alt.Scale(domain=[0, 1]), alt.Axis(tickCount=5)
+    fields = zip(("x", "y", "low", "high"), (*titles, "from", "to"), [".3f"] * 4, strict=True)
+    base = alt.Chart(_rows(rows)).encode(x=alt.X("x:Q", title=titles[0], scale=unit, axis=few))
+    reach = base.mark_rule(color=ACCENT, strokeWidth=1.5, aria=False).encode(
+        y=alt.Y("low:Q", title=titles[1], scale=unit, axis=few), y2="high:Q"
+    )
+    points = base.mark_point(color=ACCENT, filled=True, size=60, opacity=1, aria=False).encode(
+        y="y:Q", tooltip=_tooltips(*fields)
+    )
+    return finish(_diagonal([0, 1]) + reach + points, height=340)
+
+
+def _diagonal(ends):
+    both = alt.Chart(_rows([{"x": end, "y": end} for end in ends]))
+    return both.mark_line(color=SOFT, strokeDash=[3, 3], strokeWidth=1, aria=False).encode(x="x:Q", y="y:Q")
 
 
 def bars(rows, *, order, title, limit=None):

@@ -1,16 +1,23 @@
 """Metrics of many samples of the rows at once, and their values in words.
 
 A metric is a function of targets, decisions and predictions, (n,), and of rows, (B, n); it returns B values.
-Classes are numbers here, 0, 1, 2 ...
+Classes are numbers here, 0, 1, 2 ... Decisions for more than two have a column each.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from scipy.stats import rankdata
 
+from localmkl.estimators.probabilities import log_probabilities, probabilities
 from localmkl.report.prose import brief, percent
+from localmkl.solvers.losses import LogLoss, Quantile
+
+LOG_LOSS, BRIER, PINBALL, BELOW = "log loss", "Brier score", "pinball loss", "share of targets below"
+FIXED = ("AUC", "R2", LOG_LOSS, BRIER)
+"""Metrics that are written with three digits after the point: their values have no unit."""
 
 LAST_DIGIT = 1e-3
 """One unit of the last digit that is shown of a share, an AUC, or (relative) an error."""
@@ -30,6 +37,8 @@ class Metric:
         Whether it is shown in percent.
     needs : str
         What samples must have for it to be defined.
+    best_guess : function of targets
+        The one number to predict for all of them.
     """
 
     name: str
@@ -37,6 +46,7 @@ class Metric:
     higher: bool = True
     share: bool = False
     needs: str = ""
+    best_guess: Callable = np.mean
 
     @property
     def sign(self):
@@ -57,11 +67,11 @@ class Metric:
         """Return a value as text."""
         if self.share:
             return percent(value, 1)
-        return f"{value:.3f}" if self.name in ("AUC", "R2") else brief(value)
+        return f"{value:.3f}" if self.name in FIXED else brief(value)
 
     def same(self, one, other):
         """Whether two values differ by less than one unit of the last digit that is shown."""
-        fixed = self.share or self.name in ("AUC", "R2")
+        fixed = self.share or self.name in FIXED
         return abs(one - other) < LAST_DIGIT * (1.0 if fixed else max(abs(one), abs(other))) or one == other
 
     def interval(self, score):
@@ -79,12 +89,18 @@ class Metric:
         return self.written(value)
 
 
-def choose_metrics(n_classes, scoring=None):
-    """Return the metrics for a number of classes (0: regression), the main one first.
+def choose_metrics(n_classes, scoring=None, loss=None):
+    """Return the metrics for a number of classes (0: regression) and a loss, the main one first.
 
     The main one is what a search was scored by, where that is among them.
     """
-    if n_classes == 0:
+    if isinstance(loss, Quantile):
+        q = loss.quantile
+        chosen = [
+            Metric(PINBALL, partial(pinball, quantile=q), False, best_guess=partial(np.quantile, q=q)),
+            Metric(BELOW, share_below, share=True),
+        ]
+    elif n_classes == 0:
         chosen = [
             Metric("RMSE", rmse, higher=False),
             Metric("mean absolute error", absolute_error, higher=False),
@@ -96,6 +112,8 @@ def choose_metrics(n_classes, scoring=None):
             Metric("balanced accuracy", balanced_accuracy, share=True),
             *([Metric("AUC", auc, needs="samples of both classes")] if n_classes == 2 else []),
         ]
+        if isinstance(loss, LogLoss):
+            chosen += [Metric(LOG_LOSS, log_loss, higher=False), Metric(BRIER, brier, higher=False)]
     wanted = SCORINGS.get(scoring) if isinstance(scoring, str) else None
     return sorted(chosen, key=lambda metric: metric.name != wanted)
 
@@ -108,6 +126,8 @@ SCORINGS = {
     "neg_mean_absolute_error": "mean absolute error",
     "neg_mean_squared_error": "RMSE",
     "neg_root_mean_squared_error": "RMSE",
+    "neg_log_loss": LOG_LOSS,
+    "neg_brier_score": BRIER,
 }
 """scikit-learn's names of the metrics."""
 
@@ -136,6 +156,28 @@ def auc(y, decisions, predictions, rows):
     ranks = rankdata(decisions[rows], axis=1)
     pairs = np.where(own, ranks, 0.0).sum(axis=1) - count * (count + 1.0) / 2.0
     return np.divide(pairs, count * others, out=np.full(len(rows), np.nan), where=count * others > 0)
+
+
+def log_loss(y, decisions, predictions, rows):
+    """Return the mean negative logarithm of the probability that the true class was given."""
+    return -log_probabilities(decisions)[np.arange(len(y)), y][rows].mean(axis=1)
+
+
+def brier(y, decisions, predictions, rows):
+    """Return the mean squared error of probabilities: of the second of two classes, else summed over all."""
+    given = probabilities(decisions)
+    wrong = np.square(given - (y[:, None] == np.arange(given.shape[1]))).sum(axis=1)
+    return (0.5 if given.shape[1] == 2 else 1.0) * wrong[rows].mean(axis=1)
+
+
+def pinball(y, decisions, predictions, rows, *, quantile):
+    """Return the mean of the loss whose minimiser is the quantile."""
+    return Quantile(quantile).value(predictions, y)[rows].mean(axis=1)
+
+
+def share_below(y, decisions, predictions, rows):
+    """Return the share of targets that are not above their prediction."""
+    return (y <= predictions)[rows].mean(axis=1)
 
 
 def rmse(y, decisions, predictions, rows):

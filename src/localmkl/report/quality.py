@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 import numpy as np
+from scipy.special import logit
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, FitFailedWarning
 from sklearn.model_selection import KFold, StratifiedKFold, cross_val_predict
@@ -110,7 +111,8 @@ class Quality:
     methods : dict of str to MethodResult
         The model reported comes first.
     floor : float
-        The main metric of guessing the same for all: the most frequent class, or the mean.
+        The main metric of guessing the same for all: the most frequent class, the mean or the quantile; of
+        probabilities, the shares of the classes.
     floor_by_cluster : list of float
         The same within each cluster.
     n_folds : int
@@ -128,6 +130,8 @@ class Quality:
         Baselines that are the model itself, with the reason.
     undefined : list of Metric
         Metrics that these rows do not define.
+    floors : dict of str to float
+        What `floor` is, for each metric.
     """
 
     kind: str
@@ -146,6 +150,7 @@ class Quality:
     why: str = ""
     twins: dict[str, str] = field(default_factory=dict)
     undefined: list[Metric] = field(default_factory=list)
+    floors: dict[str, float] = field(default_factory=dict)
 
     @property
     def main(self):
@@ -300,8 +305,9 @@ def _baseline(subject, name):
         return baseline
     grid = subject.search.param_grid
     grids = [grid] if isinstance(grid, dict) else grid
+    searched = known.keys() - {"loss", "quantile"}  # with others, its scores would mean something else
     allowed = [
-        {key: values for key, values in one.items() if key.removeprefix(prefix) in known} for one in grids
+        {key: values for key, values in one.items() if key.removeprefix(prefix) in searched} for one in grids
     ]
     search = clone(subject.search).set_params(estimator=baseline, param_grid=allowed, refit=True)
     if "checkpoint" in search.get_params(deep=False):
@@ -340,7 +346,7 @@ def _judge(subject, kind, X, y, found, **facts):
         return lambda rows: scores(first, main, rows) - (0.0 if name == first else scores(name, main, rows))
 
     everyone, first = np.arange(len(y)), next(iter(found))
-    wanted = choose_metrics(len(classes), getattr(subject.search, "scoring", None))
+    wanted = choose_metrics(len(classes), getattr(subject.search, "scoring", None), subject.model.loss_)
     metrics = [metric for metric in wanted if np.isfinite(scores(first, metric, everyone[None])).all()]
     main = metrics[0]
     drawn: dict = {(name, metric): [] for name in found for metric in metrics}
@@ -367,7 +373,8 @@ def _judge(subject, kind, X, y, found, **facts):
         methods[name] = MethodResult(
             decisions, predictions[name], scored, inside, behind, apart, verdict, uneven, gap, seconds
         )
-    floors = [_floor(main, truth, rows, subject.classifier) for rows in [everyone, *parts]]
+    floors = [_floor(main, truth, rows, len(classes)) for rows in [everyone, *parts]]
+    facts["floors"] = {metric.name: _floor(metric, truth, everyone, len(classes)) for metric in metrics}
     facts["undefined"] = [metric for metric in wanted if metric not in metrics]
     return Quality(kind, subject.classifier, y, clusters, metrics, methods, floors[0], floors[1:], **facts)
 
@@ -413,10 +420,14 @@ def _resamples(n_rows, seed):
         yield rng.integers(n_rows, size=(min(step, RESAMPLES - start), n_rows))
 
 
-def _floor(metric, y, rows, classifier):
-    """Return the metric of one guess for all rows of a part: their most frequent class, or their mean."""
+def _floor(metric, y, rows, n_classes):
+    """Return the metric of one guess for all rows of a part: the classes' shares, or the best number."""
     if not len(rows):
         return float("nan")
-    values, counts = np.unique(y[rows], return_counts=True)
-    guess = np.full(len(y), values[counts.argmax()] if classifier else y[rows].mean())
-    return float(metric.compute(y, np.zeros(len(y)), guess, rows[None])[0])
+    if not n_classes:
+        guess = np.full(len(y), metric.best_guess(y[rows]))
+        return float(metric.compute(y, guess, guess, rows[None])[0])
+    shares = np.bincount(y[rows], minlength=n_classes) / len(rows)
+    decisions = np.tile(logit(shares), (len(y), 1))
+    guess = np.full(len(y), shares.argmax())
+    return float(metric.compute(y, decisions[:, 1] if n_classes == 2 else decisions, guess, rows[None])[0])

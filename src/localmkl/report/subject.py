@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from localmkl._checks import listed
 from localmkl.estimators.base import BaseMKL
+from localmkl.estimators.probabilities import has_probabilities
 from localmkl.explain import (
     class_shares,
     kernel_contributions,
@@ -22,7 +23,7 @@ from localmkl.explain import (
 from localmkl.kernels.stack import take_rows
 from localmkl.stacks import Stack
 
-SHORT_NAMES = {"UniformMKL": "UNIF", "MKL": "MKL", "HLMKL": "HLMKL", "CLMKL": "CLMKL", "LMKL": "LMKL"}
+METHODS = {"UniformMKL": "UNIF", "MKL": "MKL", "HLMKL": "HLMKL", "CLMKL": "CLMKL", "LMKL": "LMKL"}
 
 RARE = 0.6
 """A class is rare when the other one has more than this share of the samples: of classes about as large,
@@ -127,8 +128,15 @@ class Subject:
 
     @property
     def method(self):
-        """The short name of the method."""
-        return SHORT_NAMES[type(self.model).__name__.removesuffix("Classifier").removesuffix("Regressor")]
+        """The short name of the method; of a class of one's own that of its parent, or its own."""
+        names = [kind.__name__ for kind in type(self.model).__mro__]
+        roots = [name.removesuffix("Classifier").removesuffix("Regressor") for name in names]
+        return next((METHODS[root] for root in roots if root in METHODS), names[0])
+
+    @property
+    def probable(self):
+        """Whether decisions stand for probabilities."""
+        return has_probabilities(self.model.loss_)
 
     @property
     def classifier(self):

@@ -3,6 +3,7 @@
 import numpy as np
 
 from localmkl.bounds import bound_model
+from localmkl.explain import described_loss
 from localmkl.report import charts
 from localmkl.report.prose import Figure, Section, Table, brief, percent
 
@@ -16,7 +17,9 @@ def bound_section(subject, delta=0.05):
     if not subject.classifier and np.ptp(y) == 0.0:
         return Section("bound", title, ["Nothing is bounded: all training targets are equal."])
     if subject.model.loss_.lipschitz is None:
-        return Section("bound", title, ["Nothing is bounded: the theorem needs a loss whose slopes are."])
+        name = described_loss(subject.model)["loss"]
+        text = f"Nothing is bounded: the theorem needs a loss whose slopes are, and those of {name} are not."
+        return Section("bound", title, [text])
     found = bound_model(subject.model, subject.transform(X), np.asarray(y), delta=delta)
     several = found if isinstance(found, tuple) else (found,)
     worst = max(several, key=lambda one: one.total)
@@ -30,10 +33,10 @@ def bound_section(subject, delta=0.05):
     labels = [str(label) for label in subject.model.classes_] if len(several) > 1 else ["all"]
     cells = [[label, *map(brief, _parts(one))] for label, one in zip(labels, several, strict=True)]
     table = Table("Parts of the bound", ["class", *order], cells)
-    clipped = "1, so that no error counts less than one" if subject.classifier else "the range of y"
+    clipped = _clipped(subject)
     text = (
         "A theorem bounds the loss on new samples by the sum of three parts: the loss on the training "
-        f"samples (clipped at {clipped}), the price of being {percent(1 - delta)} sure, and the price of "
+        f"samples ({clipped}), the price of being {percent(1 - delta)} sure, and the price of "
         "choosing from a rich class of functions. Use it to compare models: the theorem wants some "
         "quantities fixed in advance that are read off the data here."
     )
@@ -41,6 +44,16 @@ def bound_section(subject, delta=0.05):
     said = bound_text(parts, subject.classifier)
     figure = Figure("bound", f"The bound and its parts{which}", said, spec, table=table)
     return Section("bound", title, [text], [figure])
+
+
+def _clipped(subject):
+    """Return where, and in which unit, the loss is clipped."""
+    slope = subject.model.loss_.lipschitz
+    if not subject.classifier:
+        times = "" if slope == 1.0 else f" times the largest slope of the loss, {brief(slope)}"
+        return f"clipped at the range of y{times}"
+    unit = "counted in bits and " if subject.probable else ""
+    return f"{unit}clipped at 1, so that no error counts less than one"
 
 
 def _parts(found):

@@ -5,11 +5,13 @@
 
 import numpy as np
 
+from localmkl.report.metrics import BRIER, LOG_LOSS
 from localmkl.report.prose import Section, Table, brief, count, listing
-from localmkl.report.quality import CROSS_VALIDATED, FEWEST, HELD_OUT, is_tuned, strength
+from localmkl.report.quality import CROSS_VALIDATED, FEWEST, HELD_OUT, TRAINING, is_tuned, strength
 from localmkl.report.sections.quality_figures import (
     by_cluster_figure,
     confusion_figure,
+    reliability_figure,
     residuals_figure,
     roc_figure,
 )
@@ -33,6 +35,8 @@ def quality_section(subject, found):
         blocks.append(confusion_figure(subject, found))
     else:
         blocks.append(residuals_figure(subject, found))
+    if subject.probable and found.kind != TRAINING:
+        blocks.append(reliability_figure(subject, found))
     if subject.n_clusters > 1 and np.isfinite(found.model.by_cluster).any():
         blocks.append(by_cluster_figure(subject, found))
     return Section("quality", title, [kind_text(subject, found), quality_text(found)], blocks)
@@ -88,6 +92,8 @@ def kind_text(subject, found):
             f"Measured on training data, {n} that the model has seen: these numbers are too good, and do not "
             f"tell how well new samples are predicted. There is no cross-validation: {found.why}."
         )
+        if subject.probable:
+            text += " Whether probabilities hold cannot be told either: there is no reliability diagram."
     if found.n_strange:
         verb, which = ("has a label", "is") if found.n_strange == 1 else ("have labels", "are")
         text += (
@@ -140,6 +146,7 @@ def guessing_text(found):
     if not score.known or main.sign * (nearest - found.floor) > 0.0 or len(set(found.y.tolist())) == 1:
         return ""
     guess = "always guessing the most frequent class" if found.classifier else "one guess for all samples"
+    guess = "giving all samples the shares of the classes" if main.name in (LOG_LOSS, BRIER) else guess
     name = next(iter(found.methods))
     return f" {name} is not clearly better than {guess} ({main.written(found.floor)})."
 

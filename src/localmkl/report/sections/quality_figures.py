@@ -1,10 +1,14 @@
-"""Figures of the section on quality: ROC curve, confusion, residuals, clusters."""
+"""Figures of the section on quality: ROC curve, confusion, reliability, residuals, clusters."""
 
 import numpy as np
 
+from localmkl.calibration import event_probabilities, reliability
+from localmkl.estimators.probabilities import probabilities
 from localmkl.report import charts
+from localmkl.report.metrics import BELOW, BRIER, LOG_LOSS
 from localmkl.report.prose import Figure, Table, brief, class_name, count, listing, percent, sentence
 from localmkl.report.quality import FEWEST, differs_between
+from localmkl.solvers.losses import Quantile
 
 ROC_POINTS = 200
 """Most points of a curve that are drawn: more would be closer together than two pixels."""
@@ -102,6 +106,42 @@ def recall_text(subject, found, counts):
     return text
 
 
+def reliability_figure(subject, found):
+    """Return probabilities against how often they came true: of one class, or of the predicted one."""
+    label = subject.focus if subject.binary else None
+    given = probabilities(found.model.decisions)
+    bins = reliability(*event_probabilities(given, found.y, subject.model.classes_, label))
+    columns = [bins.predicted, bins.observed, bins.low, bins.high]
+    values = [[round(float(value), 4) for value in row] for row in zip(*columns, strict=True)]
+    rows = [dict(zip(("x", "y", "low", "high"), row, strict=True)) for row in values]
+    spec = charts.intervals(rows, titles=("predicted probability", "observed frequency"))
+    cells = [
+        [percent(x, 1), percent(y, 1), f"{percent(low, 1)} to {percent(high, 1)}", f"{n:,}"]
+        for (x, y, low, high), n in zip(values, bins.count.tolist(), strict=True)
+    ]
+    head = ["mean predicted probability", "came true", "95 % interval", "samples"]
+    table = Table(f"Probabilities, {found.kind}, and what came true", head, cells)
+    what = class_name(label) if subject.binary else "the predicted class"
+    title = f"Reliability: {found.kind} probabilities of {what}"
+    return Figure("reliability", title, reliability_text(found, bins), spec, table=table, wide=False)
+
+
+def reliability_text(found, bins):
+    """Say whether probabilities hold, and what they are worth beside the shares of the classes."""
+    inside, n_bins = int(bins.inside.sum()), len(bins.count)
+    text = (
+        f"In {inside} of {count(n_bins, 'bin')} the mean predicted probability lies in the 95 % interval of "
+        f"what came true; on average the two differ by {100 * bins.error:.1f} points, where chance alone "
+        f"makes for about {100 * bins.chance:.1f}."
+    )
+    metrics = {metric.name: metric for metric in found.metrics}
+    own, floor = (
+        listing([f"{name} {metrics[name].written(value[name])}" for name in (LOG_LOSS, BRIER)])
+        for value in ({name: score.value for name, score in found.model.scores.items()}, found.floors)
+    )
+    return f"{text} The probabilities have {own}; giving all samples the shares of the classes has {floor}."
+
+
 def residuals_figure(subject, found):
     """Return predictions against targets, and the sizes of the errors."""
     guesses = found.model.predictions
@@ -119,10 +159,20 @@ def residuals_figure(subject, found):
     spec = charts.scatter(rows, names=subject.clusters, titles=("target", "prediction"))
     errors = guesses - found.y
     sizes = np.abs(errors)
-    text = residuals_text(errors)
+    loss = subject.model.loss_
+    text = quantile_text(loss, found) if isinstance(loss, Quantile) else residuals_text(errors)
     cells = [[percent(share), brief(float(np.quantile(sizes, share)))] for share in (0.5, 0.8, 0.9, 0.95)]
     table = Table("Sizes of errors", ["share of the samples", "error below"], cells)
     return Figure("residuals", "Predictions against targets", text, spec, table=table, wide=False)
+
+
+def quantile_text(loss, found):
+    """Say which share of the targets lies below the predictions, and which one was asked for."""
+    score = found.model.scores[BELOW]
+    text = f"{percent(score.value, 1)} of the targets lie below their prediction"
+    if score.known:
+        text += f" (95 % interval {100 * score.low:.1f} to {percent(score.high, 1)})"
+    return f"{text}; {percent(loss.quantile, 1)} was asked for."
 
 
 def residuals_text(errors):

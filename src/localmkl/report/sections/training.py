@@ -13,6 +13,16 @@ EXPLANATIONS = {
     "LMKL": "learns kernel weights as a function of the sample; its problem has many local solutions",
 }
 
+LOSSES = {
+    "hinge": "what errors cost: samples clearly on the right side nothing, others in proportion",
+    "squared_hinge": "what errors cost: samples clearly on the right side nothing, others by the square",
+    "log_loss": "what errors cost: the logarithm of the probability of the truth, so that all samples count",
+    "epsilon_insensitive": "what errors cost: up to epsilon nothing, beyond in proportion",
+    "squared_error": "what errors cost: their square, so that all samples count",
+    "huber": "what errors cost: up to epsilon their square, beyond in proportion",
+    "quantile": "what errors cost: in proportion, on one side more than on the other",
+}
+
 PARAMETERS = {
     "C": "cost of errors: larger follows the training data more closely",
     "p": "norm of the kernel weights: 1 selects few kernels, larger spreads the weight",
@@ -21,7 +31,6 @@ PARAMETERS = {
     "gate": "where memberships come from",
     "gate_kernel": "kernel that says who is near whom; None is the mean of all",
     "normalize": "how kernels are made comparable",
-    "epsilon": "errors below this cost nothing",
     "class_weight": "weight of the classes",
     "tol": "relative duality gap asked for",
     "random_state": "seed",
@@ -31,8 +40,9 @@ PARAMETERS = {
 def training_section(subject, seconds=None):
     """Return the section on data, kernels, parameters and certificate."""
     model = subject.model
+    what = EXPLANATIONS.get(subject.method, "is a method of its own")
     text = [
-        f"{subject.method} {EXPLANATIONS[subject.method]}. It was trained on "
+        f"{subject.method} {what}. It was trained on "
         f"{count(subject.n_train, 'sample')}{_classes(subject)}, {_shape(subject)}, seen through "
         f"{count(len(subject.kernels), 'kernel')}. A kernel is a measure of how alike two samples are; the "
         "model decides by a weighted sum of them.",
@@ -49,7 +59,8 @@ def training_section(subject, seconds=None):
     if getattr(model, "transductive_", False):
         text.append("The clusters were learned from further samples without labels as well.")
     params = model.get_params(deep=False)
-    rows = [[name, _written(params[name]), why] for name, why in PARAMETERS.items() if name in params]
+    rows = _loss_rows(model)
+    rows += [[name, _written(params[name]), why] for name, why in PARAMETERS.items() if name in params]
     rows += [
         ["duality gap reached", f"{model.duality_gap_:.1e}", "how far, at most, from the best possible"],
         ["steps", f"{model.n_iter_:,}", "updates of the kernel weights"],
@@ -70,6 +81,13 @@ def training_section(subject, seconds=None):
         Table("Kernels", ["kernel", "definition", "factor of the normalisation"], kernels, folded=True),
     ]
     return Section("done", "What was done", text, blocks)
+
+
+def _loss_rows(model):
+    """Return the loss, and its parameters, as rows of the table."""
+    (_, name), *settings = explain.described_loss(model).items()
+    rows = [["loss", name, LOSSES.get(name, "what errors cost: a loss of its own")]]
+    return rows + [[setting, _written(value), "of the loss"] for setting, value in settings]
 
 
 def _classes(subject):
@@ -96,8 +114,8 @@ def certificate_text(subject):
     gap, tol = subject.model.duality_gap_, subject.model.tol
     if subject.method == "LMKL":
         return (
-            f"Its objective is not convex: the duality gap of {gap:.1e} certifies the support vector machine "
-            "for the final weights of the samples, not these weights."
+            f"Its objective is not convex: the duality gap of {gap:.1e} certifies the convex problem for the "
+            "final weights of the samples, not these weights."
         )
     if not np.isfinite(gap):
         return "No duality gap was reached: nothing is proved about the solution."
