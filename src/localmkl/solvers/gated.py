@@ -313,6 +313,7 @@ class _Descent:
         self.problem.stack.combine(np.eye(gating.shape[1]), gating, self.kernel)
         inner = copy(inner)
         inner.alpha = inner.alpha.copy()
+        inner.forget_factor()
         inner.solve(self.kernel, INNER_SHARE * self.tol)
         return _Point(coefficients, offsets, activations, gating, inner)
 

@@ -54,7 +54,8 @@ class InnerSolver(ABC):
     def solve(self, K, target):
         """Improve alpha for the kernel matrix `K` until the gap is at most `target` times the primal.
 
-        End early where rounding allows no further progress. Return the solver.
+        End early where rounding allows no further progress. Return the solver. Before another matrix comes,
+        or other numbers in the same one, `forget_factor`.
         """
 
     @abstractmethod
@@ -63,7 +64,7 @@ class InnerSolver(ABC):
 
     @abstractmethod
     def forget_factor(self):
-        """Free the memory of the factor."""
+        """Free the memory of the factor: its kernel matrix is about to change."""
 
     @abstractmethod
     def shift(self, change):
@@ -73,9 +74,13 @@ class InnerSolver(ABC):
         """Set scores, intercept, primal and dual, given ``K @ alpha``."""
         self.scores = scores
         regulariser = 0.5 * float(self.alpha @ scores)
-        self.intercept = self.loss.best_intercept(scores, self.y, self.C)
+        self.intercept = self.best_intercept(scores)
         self.primal = regulariser + float(self.C @ self.loss.value(scores + self.intercept, self.y))
         self.dual = float(self.loss.dual_terms(self.alpha, self.y, self.C).sum()) - regulariser
+
+    def best_intercept(self, scores):
+        """Return the intercept that suits these scores best."""
+        return self.loss.best_intercept(scores, self.y, self.C)
 
 
 def balance(alpha, lower, upper):

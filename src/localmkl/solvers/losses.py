@@ -123,6 +123,7 @@ class Smooth(Loss):
 
         low, high, b = -np.inf, np.inf, 0.0
         width = 1.0
+        enough = np.finfo(np.float64).eps * max(float(np.abs(scores).max()), float(np.abs(y).max()))
         for _ in range(BISECTIONS):
             here = slope(b)
             if here == 0.0:
@@ -135,8 +136,8 @@ class Smooth(Loss):
                 step = np.clip(step, b - width, b + width) if np.isfinite(step) else b - np.sign(here) * width
             elif not low < step < high:
                 step = 0.5 * (low + high)
-            if step in (b, low, high):
-                return b
+            if step in (low, high) or abs(step - b) <= enough:
+                return float(step)
             b = float(step)
         return b
 

@@ -32,8 +32,8 @@ NEGLIGIBLE = 1e-12
 FLAT = 0.1
 """Share of its first slope at which a line search ends: the next step knows better."""
 MAX_TRIALS = 30
-ALIKE = 0.1
-"""Relative change of the curvatures below which an old factor serves for steps of the weights."""
+ALIKE = 0.3
+"""Change of curvatures, as a share of the largest, up to which an old factor serves steps of the weights."""
 
 
 class InnerNewton(InnerSolver):
@@ -52,6 +52,10 @@ class InnerNewton(InnerSolver):
         """Indices of the rows whose loss has a curvature."""
         return self._curved(self._curvatures())
 
+    def best_intercept(self, scores):
+        """Return the intercept that suits these scores best, looked for near the last one."""
+        return self.intercept + self.loss.best_intercept(scores + self.intercept, self.y, self.C)
+
     def _curvatures(self):
         return self.C * self.loss.curvature(self.scores + self.intercept, self.y)
 
@@ -59,7 +63,7 @@ class InnerNewton(InnerSolver):
         return np.flatnonzero(curvatures * self._largest > NEGLIGIBLE)
 
     def solve(self, K, target):  # noqa: D102
-        self._factor, self._largest = None, float(np.abs(K.diagonal()).max())
+        self._largest = float(np.abs(K.diagonal()).max())
         a = self._coefficients
         scores = K @ a
         best, found, lowest, stalled = np.inf, None, np.inf, 0
@@ -80,7 +84,7 @@ class InnerNewton(InnerSolver):
 
     def _judge(self, K, a, scores, target):
         """Evaluate dual variables made from coefficients and their scores; return the best intercept."""
-        intercept = self.loss.best_intercept(scores, self.y, self.C)
+        intercept = self.best_intercept(scores)
         inside = bool(np.all((a >= self.lower) & (a <= self.upper)))
         if inside:
             self._evaluate_at(a.copy(), scores)
@@ -164,7 +168,7 @@ class InnerNewton(InnerSolver):
         free = self._curved(curvatures)
         if self._factor is not None and np.array_equal(self._factor[0], free):
             _, old, factor = self._factor
-            if np.all(np.abs(curvatures[free] - old) <= ALIKE * old):
+            if np.all(np.abs(curvatures[free] - old) <= ALIKE * old.max()):
                 return free, factor
         return free, self._factorise(K, free, curvatures[free])
 

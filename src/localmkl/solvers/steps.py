@@ -57,6 +57,7 @@ class ClosedFormStep(Step):
 
     def take(self, weights, kernel, inner, look, target):  # noqa: D102
         weights = closed_form_weights(weights, look.norms, self.problem.p)
+        inner.forget_factor()
         kernel = yield Combine(weights)
         return weights, kernel
 
@@ -108,6 +109,7 @@ class NewtonStep(Step):
             return weights, kernel
         self.damping = max(4.0 * self.damping, FIRST_DAMPING)
         if not exact:
+            inner.forget_factor()
             kernel = yield Combine(weights)
         return weights, kernel
 
@@ -157,6 +159,7 @@ class NewtonStep(Step):
             top = high or (1.0, 0.0)
             share = low[1] / (low[1] - top[1]) if top[1] > low[1] else 0.5
             following = low[0] + float(np.clip(share, 0.1, 0.9)) * (top[0] - low[0])
+            inner.forget_factor()
             kernel -= self.old
             kernel *= following / length
             kernel += self.old

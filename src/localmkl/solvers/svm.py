@@ -81,7 +81,6 @@ class InnerSVM(InnerSolver):
         return self
 
     def _improve(self, K, target):
-        self._factor = None  # it belonged to another kernel matrix
         solve_svm = load(self.backend).solve_svm
         steps = STEPS_PER_SAMPLE * len(self.y)
         largest = float(np.abs(K.diagonal()).max())
