@@ -38,11 +38,11 @@ def run_courses(problems, courses):
     courses : list of generator
         One for each problem.
     """
-    shop = _Shop(problems)
+    server = _Server(problems)
     results: dict = {}
     asked = _advance(courses, dict.fromkeys(range(len(courses))), results)
     while asked:
-        answers = shop.answer(asked)
+        answers = server.answer(asked)
         asked = {place: one for place, one in asked.items() if place not in answers}
         asked |= _advance(courses, answers, results)
     return [results[place] for place in range(len(courses))]
@@ -59,7 +59,7 @@ def _advance(courses, answers, results):
     return asked
 
 
-class _Shop:
+class _Server:
     """The stack that all problems share, and one matrix for the combined kernel of each."""
 
     def __init__(self, problems):
