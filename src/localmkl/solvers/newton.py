@@ -32,7 +32,7 @@ NEGLIGIBLE = 1e-12
 FLAT = 0.1
 """Share of its first slope at which a line search ends: the next step knows better."""
 MAX_TRIALS = 30
-ALIKE = 0.3
+ALIKE = 0.1
 """Change of curvatures, as a share of the largest, up to which an old factor serves steps of the weights."""
 
 

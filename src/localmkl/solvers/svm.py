@@ -109,10 +109,13 @@ class InnerSVM(InnerSolver):
                 self._try_direct_solve(K, gradient)
             if self.gap <= target * self.primal:
                 return
-            stalled, mark = (0, self.gap) if self.gap < 0.9 * mark else (stalled + 1, mark)
+            noise = NOISE * largest * float(np.abs(self.alpha).sum())
+            if self.gap < 0.9 * mark:
+                stalled, mark = 0, self.gap
+            elif count > 0 or self.tolerance <= noise:  # else the tolerance has not asked for anything yet
+                stalled += 1
             if self.gap < best:
                 best, best_alpha = self.gap, self.alpha.copy()
-            noise = NOISE * largest * float(np.abs(self.alpha).sum())
             if stalled > patience:
                 if tried or self._failures > MOST_FAILURES or len(self.y) > LARGEST_INTERIOR:
                     break
