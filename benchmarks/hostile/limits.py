@@ -120,11 +120,11 @@ def _prepare(case):
     widths = np.logspace(-2.5, 0, case["kernels"])
     kernels = [RBF(factor=10.0 * width) if case["learning"] else RBF(gamma=width) for width in widths]
     kind = getattr(localmkl, case["method"] + "Classifier")
-    options = {"random_state": 0, "n_init": 2, "max_iter": 5}
+    options = {"random_state": 0, "n_init": 2}
     options = {key: value for key, value in options.items() if key in kind().get_params()}
 
     def make():
-        return kind(kernels, tol=1e-2, **options)
+        return kind(kernels, **options)
 
     warm = _data(700, case["classes"], 0)
     make().fit(*warm)
@@ -156,7 +156,7 @@ def _tune(case, X, y):
     table.write_text("\n".join([header, *rows]) + "\n")
     widths = "rbf:" + ",".join(f"{0.01 * 2.0**k:.6g}" for k in range(case["kernels"]))
     words = ["tune", str(table), "--out", str(out), "--target", "label", "--method", case["method"].lower()]
-    words += ["--kernels", widths, "--C", "0.1,1,10", "--folds", "3", "--tol", "0.01", "--quiet"]
+    words += ["--kernels", widths, "--C", "0.1,1,10", "--folds", "3", "--quiet"]
     words += [] if case["method"] in ("UniformMKL", "LMKL") else ["--p", "2"]
     words += ["--evenness", "0.6"] if case["method"] == "CLMKL" else []
 

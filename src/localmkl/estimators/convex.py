@@ -53,11 +53,11 @@ class ConvexMKL(BaseMKL):
         return self._over_classes(solve, prepared)
 
     def _solving_bytes(self, n_samples, n_kernels, n_problems, itemsize, models=1):
-        together = min(at_once(n_samples), models * n_problems)
-        if self.verbose or self.n_jobs not in (None, 1):
+        together, threads = min(at_once(n_samples), models * n_problems), 1
+        if models == 1 and self.n_jobs not in (None, 1):
+            together = threads = min(n_problems, effective_n_jobs(self.n_jobs))
+        elif models == 1 and self.verbose:
             together = 1
-        if models == 1 and n_problems > 1 and self.n_jobs not in (None, 1):
-            together = min(n_problems, effective_n_jobs(self.n_jobs))
         moving = self._solver == SOLVERS[0] and not np.isinf(self._p)
         return solving_bytes(
             n_samples,
@@ -65,7 +65,7 @@ class ConvexMKL(BaseMKL):
             n_clusters=getattr(self, "n_clusters", 1),
             itemsize=itemsize,
             combined=together,
-            factors=together,
+            factors=threads,  # side by side, problems let go of theirs before the next step
             steps=together if moving else 0,
         )
 
