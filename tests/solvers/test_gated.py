@@ -8,7 +8,7 @@ from sklearn.svm import SVC, SVR
 
 from localmkl.solvers import gated
 from localmkl.solvers.gated import (
-    GATES,
+    ACTIVATIONS,
     apply_gate,
     certify_gated,
     objective_gradient,
@@ -21,7 +21,7 @@ from localmkl.stacks import GramStack
 
 LOSSES = {"hinge": Hinge(), "epsilon-insensitive": EpsilonInsensitive(0.05)}
 
-every_gate = pytest.mark.parametrize("gate", GATES)
+every_gate = pytest.mark.parametrize("gate", ACTIVATIONS)
 every_loss = pytest.mark.parametrize("loss", LOSSES)
 
 
@@ -77,7 +77,7 @@ def test_gradient_agrees_with_finite_differences_of_the_optimal_value(gate, loss
 def test_chain_rule_of_each_gate_agrees_with_finite_differences(gate):
     rng = np.random.default_rng(2)
     z, slopes, direction = rng.standard_normal((3, 5, 4))
-    value, pull_back = GATES[gate]
+    value, pull_back = ACTIVATIONS[gate]
     h = 1e-6
     expected = np.sum(slopes * (value(z + h * direction) - value(z - h * direction))) / (2 * h)
     np.testing.assert_allclose(np.sum(pull_back(value(z), slopes) * direction), expected, rtol=1e-7)
@@ -85,7 +85,7 @@ def test_chain_rule_of_each_gate_agrees_with_finite_differences(gate):
 
 @every_gate
 def test_gates_stay_within_zero_and_one_at_extreme_activations(gate):
-    eta = GATES[gate].value(np.array([[-1e4, 1e4], [0.0, 0.0]]))
+    eta = ACTIVATIONS[gate].value(np.array([[-1e4, 1e4], [0.0, 0.0]]))
     np.testing.assert_allclose(eta, [[0.0, 1.0], [0.5, 0.5]])
 
 
@@ -175,7 +175,7 @@ def test_backends_agree(gate, loss):
 def test_gradients_of_both_backends_agree(gate):
     problem, _ = make_problem("hinge")
     rng = np.random.default_rng(5)
-    eta = GATES[gate].value(rng.standard_normal((40, 3)))
+    eta = ACTIVATIONS[gate].value(rng.standard_normal((40, 3)))
     alpha = rng.standard_normal(40) * (rng.random(40) < 0.5)
     compiled = objective_gradient(problem, gate, eta, alpha)
     plain = replace(problem, stack=problem.stack.using(backend="reference"))
@@ -315,7 +315,7 @@ def test_callback_sees_the_history():
 def test_certificate_is_that_of_the_combined_kernel():
     problem, _ = make_problem("hinge")
     rng = np.random.default_rng(10)
-    eta = GATES["sigmoid"].value(rng.standard_normal((40, 3)))
+    eta = ACTIVATIONS["sigmoid"].value(rng.standard_normal((40, 3)))
     alpha = problem.y * rng.uniform(0.0, 0.5, 40)
     alpha[problem.y > 0.0] *= -alpha[problem.y < 0.0].sum() / alpha[problem.y > 0.0].sum()
     intercept, primal, dual, gap = certify_gated(problem, eta, alpha)

@@ -19,7 +19,7 @@ from localmkl.estimators.base import BaseMKL
 from localmkl.estimators.gating import GATE_MATRICES, GateKernel
 from localmkl.estimators.rows import row_blocks
 from localmkl.kernels.stack import take_rows
-from localmkl.solvers.gated import GATES, apply_gate, solve_gated
+from localmkl.solvers.gated import ACTIVATIONS, apply_gate, solve_gated
 from localmkl.solvers.objective import Problem
 
 
@@ -59,7 +59,7 @@ class GatedMKL(BaseMKL):
 
     def _check_parameters(self):
         super()._check_parameters()
-        check_option("gate", self.gate, tuple(GATES))
+        check_option("gate", self.gate, tuple(ACTIVATIONS))
         check_integer("n_init", self.n_init, low=1)
 
     @property

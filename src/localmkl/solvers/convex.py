@@ -39,7 +39,7 @@ FIRST_TARGET = 0.01
 """The same at even weights, whose gap is rarely smaller."""
 SHARPEST_TARGET = 1e-15
 """A relative gap below this is rounding."""
-FEW = 0.5
+FEW_SUPPORT = 0.5
 """Share of support vectors below which reading their part alone is much cheaper than a certificate."""
 TOGETHER_BYTES = 2**28
 """Most memory for combined kernels, and what steps keep of them, that exist at the same time."""
@@ -197,7 +197,7 @@ def _settle(problem, inner, kernel, weights, accuracy, tol):
     ending = problem.frozen or 10.0 * accuracy.last_gap**2 < tol
     while True:
         inner.solve(kernel, accuracy.target)
-        few = np.count_nonzero(inner.alpha) < FEW * len(inner.alpha)
+        few = np.count_nonzero(inner.alpha) < FEW_SUPPORT * len(inner.alpha)
         if few and not ending:
             look = yield from _partial_look(problem, inner)
         else:

@@ -106,7 +106,7 @@ def solve_gated(
     gate_gram : ndarray of shape (n, n)
         k0 on the training rows; positive semi-definite.
     gate : {"softmax", "sigmoid"}
-        A key of `GATES`.
+        A key of `ACTIVATIONS`.
     tol : float
         Relative decrease of J below which a run ends.
     max_iter : int
@@ -188,7 +188,7 @@ def apply_gate(gate, cross_gate_gram, coefficients, offsets):
     array([[0.25, 0.75],
            [0.5 , 0.5 ]])
     """
-    return GATES[gate].value(cross_gate_gram @ coefficients + offsets)
+    return ACTIVATIONS[gate].value(cross_gate_gram @ coefficients + offsets)
 
 
 def objective_gradient(problem, gate, gating, alpha):
@@ -214,7 +214,7 @@ def objective_gradient(problem, gate, gating, alpha):
     support = np.flatnonzero(alpha)
     products = problem.stack.own_products(gating[support] * alpha[support, None], support)
     gradient = np.zeros_like(gating)
-    gradient[support] = GATES[gate].pull_back(gating[support], -alpha[support, None] * products)
+    gradient[support] = ACTIVATIONS[gate].pull_back(gating[support], -alpha[support, None] * products)
     return gradient
 
 
@@ -242,8 +242,8 @@ def certify_gated(problem, gating, alpha):
 
 def _check(problem, gate_gram, gate, max_iter, n_init):
     n_samples = len(problem.y)
-    if gate not in GATES:
-        raise ValueError(f"`gate` must be one of {tuple(GATES)}, got {gate!r}.")
+    if gate not in ACTIVATIONS:
+        raise ValueError(f"`gate` must be one of {tuple(ACTIVATIONS)}, got {gate!r}.")
     if gate_gram.shape != (n_samples, n_samples):
         raise ValueError(
             f"`gate_gram` must have shape {(n_samples, n_samples)}, one row and one column for each "
@@ -309,7 +309,7 @@ class _Descent:
 
     def solve_at(self, coefficients, offsets, activations, inner):
         """Return the point of this gate; a copy of `inner` is solved, from its dual variables."""
-        gating = GATES[self.gate].value(activations)
+        gating = ACTIVATIONS[self.gate].value(activations)
         self.problem.stack.combine(np.eye(gating.shape[1]), gating, self.kernel)
         inner = copy(inner)
         inner.alpha = inner.alpha.copy()
@@ -347,7 +347,7 @@ class _Descent:
             step *= min(max(0.5 * promised / excess, 0.1), 0.5)
 
 
-class Gate(NamedTuple):
+class Activation(NamedTuple):
     """The way from activations z (n, M) to weights eta (n, M), and of a gradient back.
 
     Attributes
@@ -370,8 +370,8 @@ def _sigmoid_pull_back(eta, slopes):
     return eta * (1.0 - eta) * slopes
 
 
-GATES = {
-    "softmax": Gate(lambda z: softmax(z, axis=1), _softmax_pull_back),
-    "sigmoid": Gate(expit, _sigmoid_pull_back),
+ACTIVATIONS = {
+    "softmax": Activation(lambda z: softmax(z, axis=1), _softmax_pull_back),
+    "sigmoid": Activation(expit, _sigmoid_pull_back),
 }
 """The kernels compete for each point (softmax), or each decides for itself (sigmoid)."""

@@ -13,7 +13,7 @@ import numpy as np
 
 from localmkl.solvers.losses import Loss
 
-SLACK = 1e-12
+UNBALANCED = 1e-12
 """Share of their sizes that dual variables may sum to: well below what a certificate takes for rounding."""
 BALANCINGS = 3
 """Corrections of the sum of the dual variables: the second mends the rounding of the first."""

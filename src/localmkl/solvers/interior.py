@@ -13,10 +13,11 @@ with the multipliers z of x >= 0 and v of x <= u. Low rank and large bounds cost
 import numpy as np
 
 from localmkl.solvers.factor import factorise
+from localmkl.solvers.model import TO_THE_WALL
 
-MAX_STEPS = 100
-TO_THE_WALL = 0.995
-PATIENCE = 10
+MOST_INTERIOR_STEPS = 100
+"""Far more than were ever needed (about thirty), to end."""
+MOST_FRUITLESS = 10
 """Steps without a better answer after which rounding decides."""
 REFINEMENTS = 2
 """Corrections of every solution by its own residual: the factor has jitter, and the end asks for more."""
@@ -50,7 +51,7 @@ def solve_interior(K, y, epsilon, lower, upper, judge):
         u=np.concatenate([upper[up], -lower[down]]),
     )
     best, found, waiting = np.inf, (np.zeros_like(y), np.zeros_like(y)), 0
-    for _ in range(MAX_STEPS):
+    for _ in range(MOST_INTERIOR_STEPS):
         going = state.step()
         pair = np.zeros((2, len(y)))
         pair[:, alive] = state.fold(state.x), state.fold(state.at_bounds())
@@ -59,7 +60,7 @@ def solve_interior(K, y, epsilon, lower, upper, judge):
         waiting += 1
         if gap < best:
             best, found, waiting = gap, (inside, snapped), 0
-        if not going or waiting > PATIENCE or state.complementarity() == 0.0:
+        if not going or waiting > MOST_FRUITLESS or state.complementarity() == 0.0:
             break
     return found
 

@@ -22,16 +22,18 @@ from localmkl.solvers.factor import Factor, factorise
 from localmkl.solvers.inner import InnerSolver, balance
 from localmkl.solvers.losses import Smooth
 
-MAX_STEPS = 100
-PATIENCE = 3
+MOST_NEWTON_STEPS = 100
+"""Far more than were ever needed (about ten), to end."""
+FRUITLESS_STEPS = 3
 """Steps that may pass in which neither the gap loses a tenth nor the primal more than rounding."""
-ROUNDED = 1e-11
+INVISIBLE_FALL = 1e-11
 """Decrease of the primal, as a share of it, that may be rounding."""
 NEGLIGIBLE = 1e-12
 """Curvature of a loss, times the kernel's diagonal entry, below which a row counts as having none."""
 FLAT = 0.1
 """Share of its first slope at which a line search ends: the next step knows better."""
-MAX_TRIALS = 30
+MOST_SLOPES = 30
+"""Slopes that a line search looks at: each leaves at most 0.95 of its interval, and few are the rule."""
 ALIKE = 0.1
 """Change of curvatures, as a share of the largest, up to which an old factor serves steps of the weights."""
 
@@ -67,14 +69,14 @@ class InnerNewton(InnerSolver):
         a = self._coefficients
         scores = K @ a
         best, found, lowest, stalled = np.inf, None, np.inf, 0
-        for _ in range(MAX_STEPS):
+        for _ in range(MOST_NEWTON_STEPS):
             intercept = self._judge(K, a, scores, target)
             primal = 0.5 * float(a @ scores) + float(self.C @ self.loss.value(scores + intercept, self.y))
-            falling = self.gap < 0.9 * best or primal < (1.0 - ROUNDED) * lowest
+            falling = self.gap < 0.9 * best or primal < (1.0 - INVISIBLE_FALL) * lowest
             stalled, lowest = 0 if falling else stalled + 1, min(primal, lowest)
             if self.gap < best:
                 best, found = self.gap, (self.alpha, self.scores, a)
-            if self.gap <= target * self.primal or stalled > PATIENCE:
+            if self.gap <= target * self.primal or stalled > FRUITLESS_STEPS:
                 break
             a, scores = self._step(K, a, scores, intercept)
         if found is not None:
@@ -138,7 +140,7 @@ class InnerNewton(InnerSolver):
         if not here > FLAT * abs(start):
             return 1.0
         low, high = (0.0, start), (1.0, here)
-        for _ in range(MAX_TRIALS):
+        for _ in range(MOST_SLOPES):
             share = low[1] / (low[1] - high[1]) if low[1] < 0.0 else 0.5
             length = low[0] + float(np.clip(share, 0.05, 0.95)) * (high[0] - low[0])
             here = slope(length)

@@ -28,9 +28,9 @@ FIRST_DAMPING = 1e-2
 """Share of the diagonal added to the curvature after a step that went too far; then four times as much."""
 INVISIBLE = 1e-13
 """Promised decrease, as a share of the primal, that rounding hides."""
-PATIENCE = 20
+FRUITLESS = 20
 """Steps whose gaps are looked at to tell progress from rounding: linear steps may rise now and then."""
-LARGE = 2**28
+LARGE_SPARE = 2**28
 """Bytes of a spare kernel matrix that are not kept between two steps."""
 
 
@@ -49,7 +49,7 @@ class Step(ABC):
 
     def stalled(self, gaps, tol, max_iter):
         """Whether the last steps brought no smaller gap: rounding, on a badly conditioned problem."""
-        return len(gaps) > PATIENCE and min(gaps[-PATIENCE:]) >= min(gaps[:-PATIENCE])
+        return len(gaps) > FRUITLESS and min(gaps[-FRUITLESS:]) >= min(gaps[:-FRUITLESS])
 
 
 class ClosedFormStep(Step):
@@ -73,11 +73,11 @@ class NewtonStep(Step):
 
     def stalled(self, gaps, tol, max_iter):
         """Whether steps bring no smaller gap any more, or so little that all steps left will not do."""
-        if len(gaps) <= PATIENCE:
+        if len(gaps) <= FRUITLESS:
             return False
         if super().stalled(gaps, tol, max_iter) or min(gaps) == 0.0:
             return True
-        pace = np.log(min(gaps[:-PATIENCE]) / min(gaps[-PATIENCE:])) / PATIENCE
+        pace = np.log(min(gaps[:-FRUITLESS]) / min(gaps[-FRUITLESS:])) / FRUITLESS
         return np.log(min(gaps) / tol) > pace * (max_iter - len(gaps))
 
     def take(self, weights, kernel, inner, look, target):
@@ -101,7 +101,7 @@ class NewtonStep(Step):
         search = slope < -INVISIBLE * inner.primal and problem.p < NEARLY_EVEN
         length = self._search(kernel, inner, slope, target) if search else 1.0
         exact = self.old.dtype == kernel.dtype
-        if self.old.nbytes > LARGE:  # memory counts more than the time to get it again
+        if self.old.nbytes > LARGE_SPARE:  # memory counts more than the time to get it again
             self.old = np.empty((0, 0))
         weights = weights + length * (goal - weights)
         if length == 1.0:

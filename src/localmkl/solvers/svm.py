@@ -14,11 +14,12 @@ import numpy as np
 from localmkl._resources import require_factor
 from localmkl.backends import load
 from localmkl.solvers.factor import factorise
-from localmkl.solvers.inner import SLACK, InnerSolver, balance
+from localmkl.solvers.inner import UNBALANCED, InnerSolver, balance
 from localmkl.solvers.interior import solve_interior
 from localmkl.solvers.losses import Boxed
 
 START_TOLERANCE = 1e-1
+"""Violation at which small steps first stop: crude, for margins of one."""
 SHARPEN = 0.1, 0.6
 """Least and most of the tolerance that is kept when it is tightened."""
 BLUR = 1e-6
@@ -28,6 +29,7 @@ NOISE = 1e-16
 STEPS_PER_SAMPLE = 20
 """Steps of sequential minimal optimisation between two direct solves, per sample."""
 MAX_ROUNDS = 200
+"""Rounds of small steps and a direct solve: far more than the ten or so that are usual, to end."""
 LAST_ROUNDS = 10
 """The same, for kernels that have turned out to be beyond double precision."""
 PATIENCE = 2
@@ -44,9 +46,10 @@ DIRECT_PRICE = 50.0
 """Operations of a factorisation in the time of one entry's update in a small step."""
 CHEAP_FACTOR = 256
 """Most free variables for which a new factor at every such step is worth its time; above, two steps."""
-FEW = 0.25
+FEW_FREE = 0.25
 """Share of free variables below which their rows of the kernel are copied to multiply them alone."""
 BISECTIONS = 40
+"""Halvings of an interval: what is left is beyond the digits of a sum."""
 
 
 class InnerSVM(InnerSolver):
@@ -162,7 +165,7 @@ class InnerSVM(InnerSolver):
             balance(candidate, self.lower, self.upper)
             self.alpha = candidate
             self._evaluate(self._gradient(K))
-            unbalanced = abs(math.fsum(candidate)) > SLACK * np.abs(candidate).sum()
+            unbalanced = abs(math.fsum(candidate)) > UNBALANCED * np.abs(candidate).sum()
             return np.inf if unbalanced else self.gap
 
         curved, bounds = K, (self.lower, self.upper)
@@ -246,7 +249,7 @@ class InnerSVM(InnerSolver):
     def _move(self, K, free, change, gradient):
         """Follow a change of the free variables in the gradient."""
         gradient[free] += self.ridge[free] * change
-        if len(free) < FEW * len(self.y):
+        if len(free) < FEW_FREE * len(self.y):
             gradient += change @ K[free]
         else:
             whole = np.zeros(len(self.y))
