@@ -11,6 +11,8 @@ Nested: outer splits, of whose training rows everything is learned; C, evenness 
 folds, where the clusters are learned again.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 from sklearn.model_selection import StratifiedKFold, StratifiedShuffleSplit
 
@@ -24,12 +26,22 @@ from localmkl.kernels.stack import NormalizedGrams, compute_stack, fit_kernels, 
 from localmkl.model_selection import MKLSearchCV
 
 N_CLUSTERS = 3
-COSTS = [1.0, 10.0]
-SHARES = [0.0, 0.5]
-EVENNESS = (0.5, 0.8)
-GATES = ("mean", "best", "aligned", "outputs", "labels", "two")
-N_OUTER, N_INNER = 10, 4
 N_TRAIN = 300
+GATES = ("mean", "best", "aligned", "outputs", "labels", "two")
+
+
+class Plan(NamedTuple):
+    """What is tried: costs, shares, evenness, outer splits and inner folds."""
+
+    costs: list
+    shares: list
+    evenness: list
+    n_outer: int
+    n_inner: int
+
+
+FULL = Plan([1.0, 10.0], [0.0, 0.5], [0.5, 0.8], 10, 4)
+SMALL = Plan([1.0], [0.5], [0.5], 2, 2)
 
 
 def run(smoke):
@@ -41,17 +53,17 @@ def run(smoke):
             print(f"{name}: skipped, {error}")
             continue
         with one_thread():
-            rows += _judge(name, stack, y, *((2, 2) if smoke else (N_OUTER, N_INNER)))
+            rows += _judge(name, stack, y, SMALL if smoke else FULL)
     return rows
 
 
-def _judge(name, stack, y, n_outer, n_inner):
+def _judge(name, stack, y, plan):
     """Return a row for each gate: its mean AUC, and its lead over MKL with its standard error."""
     n_train = min(N_TRAIN, 2 * len(y) // 3)
-    splits = StratifiedShuffleSplit(n_outer, train_size=n_train, random_state=0).split(y, y)
-    scores = np.array([_on_split(stack, y, *split, n_inner) for split in splits])
+    splits = StratifiedShuffleSplit(plan.n_outer, train_size=n_train, random_state=0).split(y, y)
+    scores = np.array([_on_split(stack, y, *split, plan) for split in splits])
     leads = scores - scores[:, :1]
-    errors = leads.std(axis=0, ddof=1) / np.sqrt(n_outer)
+    errors = leads.std(axis=0, ddof=1) / np.sqrt(plan.n_outer)
     return [
         {
             "set": name,
@@ -67,11 +79,11 @@ def _judge(name, stack, y, n_outer, n_inner):
     ]
 
 
-def _on_split(stack, y, train, test, n_inner):
+def _on_split(stack, y, train, test, plan):
     """Return the test scores of MKL and of every gate, whose parameters inner folds choose."""
-    inner = [(train[a], train[b]) for a, b in StratifiedKFold(n_inner).split(train, y[train])]
-    found = [_candidates(stack, y, *fold) for fold in inner]
-    tested = _candidates(stack, y, train, test)
+    inner = [(train[a], train[b]) for a, b in StratifiedKFold(plan.n_inner).split(train, y[train])]
+    found = [_candidates(stack, y, *fold, plan) for fold in inner]
+    tested = _candidates(stack, y, train, test, plan)
     chosen = {}
     for method in tested:
         means = np.mean([one[method] for one in found], axis=0)
@@ -79,18 +91,18 @@ def _on_split(stack, y, train, test, n_inner):
     return list(chosen.values())
 
 
-def _candidates(stack, y, train, test):
+def _candidates(stack, y, train, test, plan):
     """Return {method: score of each of its candidates}, fitted on some rows, scored on others."""
     split = [(train, test)]
     options = {"cv": split, "scoring": "roc_auc", "refit": False}
-    found = {"MKL": MKLSearchCV(MKLClassifier("precomputed"), {"C": COSTS}, **options).fit(stack, y)}
-    for gate, matrices in _gates(stack, y, train, test).items():
-        grid = {"gate": matrices, "C": COSTS, "shared": SHARES}
+    found = {"MKL": MKLSearchCV(MKLClassifier("precomputed"), {"C": plan.costs}, **options).fit(stack, y)}
+    for gate, matrices in _gates(stack, y, train, test, plan.evenness).items():
+        grid = {"gate": matrices, "C": plan.costs, "shared": plan.shares}
         found[gate] = MKLSearchCV(CLMKLClassifier("precomputed"), grid, **options).fit(stack, y)
     return {name: search.cv_results_["mean_test_score"] for name, search in found.items()}
 
 
-def _gates(stack, y, train, test):
+def _gates(stack, y, train, test, levels):
     """Return {gate: memberships of all rows, for each evenness}, learned from the training rows."""
     rows = np.concatenate([train, test])
     square = stack[np.ix_(train, train)]
@@ -110,7 +122,7 @@ def _gates(stack, y, train, test):
         "labels": labels,
     }
     gates = {
-        name: [_spread(gram, level, rows, stack.shape[0]) for level in EVENNESS]
+        name: [_spread(gram, level, rows, stack.shape[0]) for level in levels]
         for name, gram in kernels.items()
     }
     pairs = zip(gates["mean"], gates["best"], strict=True)
@@ -175,16 +187,14 @@ def _rosmap():
     folder = data_home() / "rosmap"
     if not folder.exists():
         raise FileNotFoundError(f"{folder} must hold the ROSMAP tables")
-    parts = [
-        [np.loadtxt(folder / f"{view}_{part}.csv", delimiter=",") for part in ("tr", "te")]
-        for view in (1, 2, 3)
-    ]
-    y = np.concatenate([np.loadtxt(folder / f"labels_{part}.csv", delimiter=",") for part in ("tr", "te")])
-    views = [np.vstack(pair) for pair in parts]
-    X = np.hstack(views)
-    ends = np.cumsum([0, *(view.shape[1] for view in views)])
-    columns = [list(range(a, b)) for a, b in zip(ends[:-1], ends[1:], strict=True)]
-    kernels = [kind(columns=own, standardize=True) for own in columns for kind in (RBF, Linear)]
+
+    def read(name, ending):
+        parts = [np.loadtxt(folder / f"{name}_{part}.{ending}", delimiter=",") for part in ("tr", "te")]
+        return np.concatenate(parts)
+
+    y, X = read("labels", "csv"), np.hstack([read(view, "csv.gz") for view in (1, 2, 3)])
+    views = [list(range(first, first + 200)) for first in (0, 200, 400)]
+    kernels = [kind(columns=own, standardize=True) for own in views for kind in (RBF, Linear)]
     return compute_stack(fit_kernels(kernels, X), X), y
 
 
