@@ -1,8 +1,9 @@
-"""The section on memberships: bands of all samples, sizes of the clusters, evenness."""
+"""The section on memberships: bands of all samples, sizes of clusters or groups, evenness."""
 
 import numpy as np
 
-from localmkl.plots import sorted_memberships
+from localmkl.explain import local_memberships
+from localmkl.plots import clearest_first
 from localmkl.report import charts
 from localmkl.report.prose import Figure, Section, Table, brief, count, listing, percent
 
@@ -11,37 +12,66 @@ def memberships_section(subject):
     """Return the bands of memberships, or None without clusters."""
     if subject.n_clusters == 1:
         return None
-    given = sorted_memberships(subject.memberships)
+    given = subject.memberships[clearest_first(subject.local)]
     n_samples = len(given)
     rows = [
         {"at": at, "cluster": name, "number": j, "share": round(float(given[min(at, n_samples - 1), j]), 3)}
         for at in range(n_samples + 1)  # the last column is drawn to its end
-        for j, name in enumerate(subject.clusters)
+        for j, name in enumerate(subject.regions)
     ]
-    sizes = np.bincount(given.argmax(axis=1), minlength=given.shape[1])
-    table = Table(
-        "Clusters",
-        ["cluster", "samples with this main cluster", "mean membership of all samples"],
-        [[str(j + 1), f"{size:,}", percent(given[:, j].mean(), 1)] for j, size in enumerate(sizes)],
-    )
-    spec = charts.bands(rows, names=subject.clusters, n_samples=n_samples)
+    noun, shared = subject.noun, subject.shared > 0.0
+    spec = charts.bands(rows, names=subject.regions, n_samples=n_samples, shared=shared, noun=noun)
     title = "Memberships of the samples, one column each"
-    figure = Figure("memberships", title, memberships_text(given), spec, table=table)
+    said = memberships_text(subject.local, subject.main, subject.clusters, noun)
+    figure = Figure("memberships", title, said, spec, table=_sizes(subject))
+    return Section("memberships", f"Who belongs to which {noun}", [_how_text(subject)], [figure])
+
+
+def _sizes(subject):
+    """Return the table of clusters: how many samples, and how much of all; new groups have no part of it."""
+    sizes = np.bincount(subject.main, minlength=subject.n_clusters)
+    means = dict(zip(subject.regions, subject.memberships.mean(axis=0), strict=True))
+    rows = [["shared", "", percent(subject.shared, 1)]] if subject.shared else []
+    for name, size in zip(subject.clusters, sizes, strict=True):
+        rows.append([name, f"{size:,}", percent(means[name], 1) if name in means else "new to the model"])
+    head = [subject.noun, f"samples with this main {subject.noun}", "mean membership of all samples"]
+    return Table(f"{subject.noun.capitalize()}s", head, rows)
+
+
+def _how_text(subject):
+    """Say where memberships come from, and what they do."""
+    if subject.noun == "group":
+        text = "The groups are known. A sample has the kernel weights of its own group"
+        own = local_memberships(subject.model, subject.model.memberships_)
+        if np.any((own > 0.0) & (own < 1.0)):
+            text = "The groups are known. A sample has the kernel weights of the groups that its own is like"
+        return (
+            f"{text}{f' and, by {percent(subject.shared)}, those of the shared part' * bool(subject.shared)}."
+        )
     text = "A sample belongs to each cluster to some degree; the kernel weights are mixed accordingly."
+    if subject.shared:
+        text += f" By {percent(subject.shared)} all belong to the shared part, which is no cluster."
     evenness = subject.model.evenness_
     if np.isfinite(evenness):
         text += (
             f" The average evenness of the memberships is {brief(round(evenness, 3))}, on a scale from "
-            f"{brief(round(1 / given.shape[1], 3))} (everybody in one cluster) to 1 (all clusters alike)."
+            f"{brief(round(1 / subject.local.shape[1], 3))} (everybody in one cluster) to 1 (all clusters "
+            "alike)."
         )
-    return Section("memberships", "Who belongs to which cluster", [text], [figure])
+    return text
 
 
-def memberships_text(given):
+def memberships_text(given, main=None, names=None, noun="cluster"):
     """Say how large the clusters are and how clearly samples belong."""
-    sizes = np.bincount(given.argmax(axis=1), minlength=given.shape[1])
-    parts = listing([f"{count(int(size), 'sample')} in cluster {j + 1}" for j, size in enumerate(sizes)])
+    main = given.argmax(axis=1) if main is None else main
+    names = [f"cluster {j + 1}" for j in range(given.shape[1])] if names is None else names
+    sizes = np.bincount(main, minlength=len(names))
+    parts = listing(
+        [f"{count(int(size), 'sample')} in {name}" for name, size in zip(names, sizes, strict=True)]
+    )
     largest = given.max(axis=1)
+    if noun == "group":
+        return f"There are {parts}."
     unclear = (largest <= 0.5).mean()
     text = f"By main cluster there are {parts}. On average the main cluster holds {percent(largest.mean())}"
     if unclear > 0:
