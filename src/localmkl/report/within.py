@@ -27,8 +27,8 @@ class WithinGroups:
         By metric and method, one for each group.
     means : dict of str to dict of str to Score
         By metric and method, over the groups where every method has a number.
-    counted : list of str
-        These groups, for the main metric.
+    counted : dict of str to list of str
+        These groups, by metric.
     behind : dict of str to Score
         By how much the mean of a method is worse than that of the model reported, in the main metric.
     verdicts : dict of str to int
@@ -41,7 +41,7 @@ class WithinGroups:
     sizes: list[int]
     scores: dict[str, dict[str, list[Score]]]
     means: dict[str, dict[str, Score]]
-    counted: list[str]
+    counted: dict[str, list[str]]
     behind: dict[str, Score]
     verdicts: dict[str, int]
     alone: list[str]
@@ -55,29 +55,26 @@ def within_groups(subject, found):
     if len(alone) == len(parts):
         decisions.pop(SEPARATE)
     answers = _answers(subject, found, decisions)
-    scores, means = {}, {}
+    scores, means, counted = {}, {}, {}
     for metric in found.metrics:
         values = {name: _resampled(metric, answers[name], parts, subject.seed) for name in answers}
         if SEPARATE in values:
             values[SEPARATE][:, [group in alone for group in parts]] = np.nan
         scores[metric.name] = {
             name: [
-                Score.of(one[0], one[1:], len(parts[group]))
-                for group, one in zip(parts, table.T, strict=True)
+                Score.of(one[0], one[1:], len(own)) for own, one in zip(parts.values(), table.T, strict=True)
             ]
             for name, table in values.items()
         }
-        counted = np.all([np.isfinite(table[0]) for table in values.values()], axis=0)
-        rows = np.concatenate(
-            [own[:0] if not kept else own for own, kept in zip(parts.values(), counted, strict=True)]
-        )
-        pooled = {name: table[:, counted].mean(axis=1) for name, table in values.items() if len(rows)}
+        common = np.all([np.isfinite(table[0]) for table in values.values()], axis=0)
+        kept = counted[metric.name] = [group for group, every in zip(parts, common, strict=True) if every]
+        rows = np.concatenate([np.array([], dtype=int), *(parts[group] for group in kept)])
+        pooled = {name: table[:, common].mean(axis=1) for name, table in values.items() if kept}
         means[metric.name] = {name: Score.of(one[0], one[1:], len(rows)) for name, one in pooled.items()}
         if metric is found.main:
-            names = [group for group, kept in zip(parts, counted, strict=True) if kept]
             behind, verdicts = _compare(metric, answers, pooled, rows)
     sizes = [len(own) for own in parts.values()]
-    return WithinGroups(list(parts), sizes, scores, means, names, behind, verdicts, alone)
+    return WithinGroups(list(parts), sizes, scores, means, counted, behind, verdicts, alone)
 
 
 def _parts(subject, own):

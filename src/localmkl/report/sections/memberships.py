@@ -22,7 +22,10 @@ def memberships_section(subject):
     noun, shared = subject.noun, subject.shared > 0.0
     spec = charts.bands(rows, names=subject.regions, n_samples=n_samples, shared=shared, noun=noun)
     title = "Memberships of the samples, one column each"
-    said = memberships_text(subject.local, subject.main, subject.clusters, noun)
+    if noun == "group":
+        said = groups_text(subject.main, subject.clusters, subject.local.shape[1])
+    else:
+        said = memberships_text(subject.local, subject.clusters)
     figure = Figure("memberships", title, said, spec, table=_sizes(subject))
     return Section("memberships", f"Who belongs to which {noun}", [_how_text(subject)], [figure])
 
@@ -61,19 +64,28 @@ def _how_text(subject):
     return text
 
 
-def memberships_text(given, main=None, names=None, noun="cluster"):
-    """Say how large the clusters are and how clearly samples belong."""
-    main = given.argmax(axis=1) if main is None else main
-    names = [f"cluster {j + 1}" for j in range(given.shape[1])] if names is None else names
+def groups_text(main, names, n_known):
+    """Say how many samples the groups have, and which groups are new to the model."""
     sizes = np.bincount(main, minlength=len(names))
-    parts = listing(
-        [f"{count(int(size), 'sample')} in {name}" for name, size in zip(names, sizes, strict=True)]
-    )
+    parts = [f"{size:,} of {name}" for name, size in zip(names, sizes, strict=True)]
+    text = f"There are {count(len(main), 'sample')}: {_few(parts)}."
+    new = names[n_known:]
+    return f"{text} New to the model, with shares of the others: {_few(new)}." if new else text
+
+
+def _few(items, most=8):
+    return listing(items if len(items) <= most else [*items[:most], f"{len(items) - most} others"])
+
+
+def memberships_text(given, names=None):
+    """Say how large the clusters are and how clearly samples belong."""
+    names = [f"cluster {j + 1}" for j in range(given.shape[1])] if names is None else names
+    sizes = np.bincount(given.argmax(axis=1), minlength=len(names))
+    counts = [f"{count(int(size), 'sample')} in {name}" for name, size in zip(names, sizes, strict=True)]
     largest = given.max(axis=1)
-    if noun == "group":
-        return f"There are {parts}."
     unclear = (largest <= 0.5).mean()
-    text = f"By main cluster there are {parts}. On average the main cluster holds {percent(largest.mean())}"
+    text = f"By main cluster there are {listing(counts)}. On average the main cluster holds "
+    text += percent(largest.mean())
     if unclear > 0:
         return f"{text} of a sample; for {percent(unclear)} of the samples no cluster holds more than half."
     return f"{text} of a sample, and always more than half."

@@ -4,12 +4,10 @@ import numpy as np
 
 from localmkl.report import charts
 from localmkl.report.prose import Figure, Table, brief, count, listing
-from localmkl.report.quality import TRAINING
 from localmkl.report.refits import SEPARATE, UNSHARED
 from localmkl.report.sections.quality_figures import by_cluster_text, inks
 from localmkl.report.within import within_groups
 
-MEAN = "mean of the groups"
 MEANINGS = {"MKL": "one model for all (MKL)", "UNIF": "equal weights (UNIF)", SEPARATE: SEPARATE}
 
 
@@ -22,14 +20,14 @@ def group_blocks(subject, found):
 
 
 def _by_group(subject, found, within, shown):
-    main, names = found.main, _names(within)
+    main, names, mean = found.main, _names(within), _mean_of(within, found.main)
     scores, means = within.scores[main.name], within.means[main.name]
     lists = {name: [score.value for score in scores[name]] for name in shown}
     rows = [
         {"group": group, "method": name, "value": round(main.unit * value, 4)}
         for name, values in lists.items()
         for group, value in zip(
-            (*names, MEAN), [*values, means[name].value if means else np.nan], strict=True
+            (*names, mean), [*values, means[name].value if means else np.nan], strict=True
         )
         if np.isfinite(value)
     ]
@@ -37,7 +35,7 @@ def _by_group(subject, found, within, shown):
     spec = charts.dots(
         rows,
         order=shown,
-        order_rows=[*names, MEAN],
+        order_rows=[*names, *([mean] if means else [])],
         colors=[colors[name] for name in shown],
         title=main.title,
     )
@@ -60,10 +58,17 @@ def _table(within, metric, shown, folded=False):
         for number, name in enumerate(_names(within))
     ]
     if means:
-        every = len(means) and all(np.isfinite(one.value) for method in shown for one in scores[method])
-        who = MEAN if every else f"{MEAN} that all methods have"
-        cells.append([who, *(_written(metric, means[method]) for method in shown)])
-    return Table(f"{metric.name} within groups", ["group", *shown], cells, folded)
+        cells.append([_mean_of(within, metric), *(_written(metric, means[method]) for method in shown)])
+    caption = f"{metric.name[0].upper()}{metric.name[1:]} within groups"
+    return Table(caption, ["group", *shown], cells, folded)
+
+
+def _mean_of(within, metric):
+    """Return the name of the mean: over which groups, where not all have a number of every method."""
+    counted = within.counted[metric.name]
+    if len(counted) == len(within.groups):
+        return "mean of the groups"
+    return f"mean of {listing(counted) if 0 < len(counted) <= 3 else count(len(counted), 'group')}"
 
 
 def _written(metric, score):
@@ -75,15 +80,28 @@ def within_text(subject, found, within):
     main, own = found.main, within.means[found.main.name].get(subject.method)
     if own is None:
         return f"No group has a number of every method: there is no mean {main.name} within groups."
-    text = f"Within {count(len(within.counted), 'group')}, {subject.method} has a mean {main.name} of "
+    counted = within.counted[main.name]
+    text = f"Within {count(len(counted), 'group')}, {subject.method} has a mean {main.name} of "
     text += f"{main.written(own.value)}."
     rivals = [name for name in (*found.baselines, SEPARATE) if name in within.behind]
     text += "".join(f" {_comparison(found, within, name)}" for name in rivals)
-    if within.alone and found.kind != TRAINING:
-        verb = "has" if len(within.alone) == 1 else "have"
-        shown = within.alone if len(within.alone) <= 4 else [*within.alone[:4], "others"]
-        text += f" {listing(shown)} {verb} no model alone: training rows of all classes are missing."
+    return text + alone_text(subject, within)
+
+
+def alone_text(subject, within):
+    """Say which groups have no separate model, and why."""
+    known, text = set(subject.model.groups_.tolist()), ""
+    new = [group for group in within.alone if group not in known]
+    small = [group for group in within.alone if group in known]
+    if new:
+        text += f" There is no separate model for {_few(new)}: new to the model."
+    if small:
+        text += f" There is no separate model for {_few(small)}: training rows of every class are missing."
     return text
+
+
+def _few(names, most=4):
+    return listing(names if len(names) <= most else [*names[:most], "others"])
 
 
 def _comparison(found, within, name):
@@ -107,28 +125,19 @@ def _comparison(found, within, name):
 
 def _sharing(subject, found, within):
     """Return the table of shares: nothing, the model's, everything; empty where there is one of them."""
-    shared = subject.model.shared_
+    shared, metrics = subject.model.shared_, [metric for metric in found.metrics if within.means[metric.name]]
     ways = {0.0: UNSHARED, 1.0: "MKL", shared: subject.method}
-    meanings = {0.0: "each group has weights of its own", 1.0: "one model for all"}
-    means = [within.means[metric.name] for metric in found.metrics]
+    meanings = {0.0: " (nothing)", 1.0: " (everything)", shared: " (this model)"}
     rows = [
         [
-            brief(share),
-            f"{meanings.get(share, 'some of both')}{' (this model)' if share == shared else ''}",
-            *(
-                _written(metric, mean[name])
-                for metric, mean in zip(found.metrics, means, strict=True)
-                if mean
-            ),
+            f"{brief(share)}{meanings[share]}",
+            *(_written(metric, within.means[metric.name][ways[share]]) for metric in metrics),
         ]
-        for share, name in sorted(ways.items())
-        if name in means[0]
+        for share in sorted(ways)
+        if metrics and ways[share] in within.means[metrics[0].name]
     ]
     if len(rows) < 2:
         return []
-    head = [
-        "shared",
-        "what it is",
-        *(metric.name for metric, mean in zip(found.metrics, means, strict=True) if mean),
-    ]
-    return [Table(f"What sharing does: {MEAN}, other parameters as in the model", head, rows)]
+    head = ["shared", *(metric.name for metric in metrics)]
+    mean = _mean_of(within, metrics[0])
+    return [Table(f"What sharing does: {mean}, other parameters as in the model", head, rows)]
