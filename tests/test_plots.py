@@ -215,5 +215,7 @@ def test_known_groups_and_what_they_share_are_drawn_by_name(splice):
     assert logo.get_title() == "What speaks for donor in mouse"
     with pytest.raises(ValueError, match="`cluster` must be one of 'human', 'mouse', got 'zebra'"):
         plots.plot_logo(model, X, cluster="zebra", groups=groups)
-    curves = plots.plot_learning_curves(model, X, y, groups=groups, train_sizes=[0.8, 1.0], cv=2, ax=own_axes())
+    curves = plots.plot_learning_curves(
+        model, X, y, groups=groups, train_sizes=[0.8, 1.0], cv=2, ax=own_axes()
+    )
     assert np.isfinite(curves.lines[0].get_ydata()).all()

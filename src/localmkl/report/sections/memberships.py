@@ -25,7 +25,8 @@ def memberships_section(subject):
     if noun == "group":
         said = groups_text(subject.main, subject.clusters, subject.local.shape[1])
     else:
-        said = memberships_text(subject.local, subject.clusters)
+        whole = "what a sample does not share" if subject.shared else "a sample"
+        said = memberships_text(subject.local, subject.clusters, whole)
     figure = Figure("memberships", title, said, spec, table=_sizes(subject))
     return Section("memberships", f"Who belongs to which {noun}", [_how_text(subject)], [figure])
 
@@ -77,7 +78,7 @@ def _few(items, most=8):
     return listing(items if len(items) <= most else [*items[:most], f"{len(items) - most} others"])
 
 
-def memberships_text(given, names=None):
+def memberships_text(given, names=None, whole="a sample"):
     """Say how large the clusters are and how clearly samples belong."""
     names = [f"cluster {j + 1}" for j in range(given.shape[1])] if names is None else names
     sizes = np.bincount(given.argmax(axis=1), minlength=len(names))
@@ -87,5 +88,5 @@ def memberships_text(given, names=None):
     text = f"By main cluster there are {listing(counts)}. On average the main cluster holds "
     text += percent(largest.mean())
     if unclear > 0:
-        return f"{text} of a sample; for {percent(unclear)} of the samples no cluster holds more than half."
-    return f"{text} of a sample, and always more than half."
+        return f"{text} of {whole}; for {percent(unclear)} of the samples no cluster holds more than half."
+    return f"{text} of {whole}, and always more than half."

@@ -8,13 +8,14 @@ from localmkl.report.refits import SEPARATE, UNSHARED
 from localmkl.report.sections.quality_figures import by_cluster_text, inks
 from localmkl.report.within import within_groups
 
-MEANINGS = {"MKL": "one model for all (MKL)", "UNIF": "equal weights (UNIF)", SEPARATE: SEPARATE}
+MEANINGS = {"MKL": "one model for all (MKL)", SEPARATE: SEPARATE, "UNIF": "equal weights (UNIF)"}
 
 
 def group_blocks(subject, found):
     """Return the figure of all methods by group, the other metrics, and the table of shares."""
     within = within_groups(subject, found)
-    shown = [name for name in (*found.methods, SEPARATE) if name in within.scores[found.main.name]]
+    wanted = dict.fromkeys([subject.method, *MEANINGS])
+    shown = [name for name in wanted if name in within.scores[found.main.name]]
     others = [_table(within, metric, shown, folded=True) for metric in found.metrics[1:]]
     return [_by_group(subject, found, within, shown), *others, *_sharing(subject, found, within)]
 
@@ -40,7 +41,7 @@ def _by_group(subject, found, within, shown):
         title=main.title,
     )
     text = within_text(subject, found, within)
-    if subject.n_clusters > 1:
+    if subject.n_clusters > 1 and len(within.groups) > 1:
         text += f" {by_cluster_text(found, subject.clusters, 'group')}"
     table = _table(within, main, shown)
     return Figure("by-group", "Quality by group", text, spec, table=table)
@@ -81,10 +82,10 @@ def within_text(subject, found, within):
     if own is None:
         return f"No group has a number of every method: there is no mean {main.name} within groups."
     counted = within.counted[main.name]
-    text = f"Within {count(len(counted), 'group')}, {subject.method} has a mean {main.name} of "
-    text += f"{main.written(own.value)}."
-    rivals = [name for name in (*found.baselines, SEPARATE) if name in within.behind]
-    text += "".join(f" {_comparison(found, within, name)}" for name in rivals)
+    where = f"In {counted[0]}" if len(counted) == 1 else f"Within {len(counted):,} groups"
+    what = main.name if len(counted) == 1 else f"a mean {main.name} of"
+    text = f"{where}, {subject.method} has {what} {main.written(own.value)}."
+    text += "".join(f" {_comparison(found, within, name)}" for name in MEANINGS if name in within.behind)
     return text + alone_text(subject, within)
 
 

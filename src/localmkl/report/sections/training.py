@@ -90,6 +90,8 @@ def _explanation(subject):
     what = EXPLANATIONS.get(subject.method, "is a method of its own")
     if getattr(subject.model, "shared_", 0.0) == 1.0:
         return f"{EXPLANATIONS['MKL']}: all is shared"
+    if subject.noun == "group" and subject.alike:
+        return f"{EXPLANATIONS['MKL']}: there is one group"
     if subject.noun == "group":
         groups = subject.model.gate_.labels.tolist()
         told = listing(groups if len(groups) <= 8 else [*groups[:7], "others"])
