@@ -29,7 +29,7 @@ def tuning_section(subject):
     varied = [name for name in values if sizes[name] > 1]
     best = int(search.best_index_)
     text = tuning_text({name: values[name][best] for name in varied}, scores, spread, best, search.n_splits_)
-    axes = sorted(varied, key=lambda name: (name not in ("C", "evenness"), -sizes[name]))[:2]
+    axes = sorted(varied, key=lambda name: (name not in ("C", "evenness", "shared"), -sizes[name]))[:2]
     order = np.argsort(-np.nan_to_num(scores, nan=-np.inf), kind="stable")[:10]
     rows = [
         [*(brief(column[i]) for column in values.values()), _score(scores[i]), _score(spread[i])]
