@@ -15,7 +15,7 @@ def run(smoke):
     n = 200 if smoke else 20_000
     X, y, _ = make(rng, n)
     new, labels, true = make(rng, n)
-    model = UniformMKLClassifier([RBF(gamma=1.0)], loss="log_loss").fit(X, y)
+    model = UniformMKLClassifier([RBF(gamma=1.0)], C=1.0, loss="log_loss").fit(X, y)
     found = model.predict_proba(new)[:, 1]
     decile = np.argsort(np.argsort(found)) * 10 // len(found)
     return [

@@ -20,7 +20,9 @@ def build(n):
         np.fill_diagonal(grams[m], 1)
     return grams, y
 
-model = CLMKLClassifier("precomputed", n_clusters=3, n_init=2, random_state=0, tol=1e-3)
+model = CLMKLClassifier(
+    "precomputed", C=1.0, scale_C=False, n_clusters=3, evenness=0.5, n_init=2, random_state=0, tol=1e-3
+)
 small = build(60)
 model.fit(GramStack(small[0]), small[1])
 grams, y = build({n})

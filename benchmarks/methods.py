@@ -26,13 +26,14 @@ def run(smoke):
     y, y_test = blobs.y[train], blobs.y[test]
     inner = blobs.grams[:, :n, :n]
     unit = harness.stack_pass(np.ascontiguousarray(inner))
-    common = {"kernels": "precomputed", "normalize": None}
+    common = {"kernels": "precomputed", "normalize": None, "C": 1.0}
+    convex = {**common, "scale_C": False}
     models = {
-        "UNIF": UniformMKLClassifier(**common),
-        "MKL, p = 1": MKLClassifier(p=1, **common),
-        "MKL, p = 4/3": MKLClassifier(**common),
-        "HLMKL, p = 4/3": HLMKLClassifier(random_state=0, **common),
-        "CLMKL, p = 4/3": CLMKLClassifier(random_state=0, **common),
+        "UNIF": UniformMKLClassifier(**convex),
+        "MKL, p = 1": MKLClassifier(p=1, **convex),
+        "MKL, p = 4/3": MKLClassifier(**convex),
+        "HLMKL, p = 4/3": HLMKLClassifier(random_state=0, **convex),
+        "CLMKL, p = 4/3": CLMKLClassifier(evenness=0.5, random_state=0, **convex),
         "LMKL": LMKLClassifier(random_state=0, tol=1e-2, **common),
     }
     rows = []

@@ -18,7 +18,9 @@ BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 def run(smoke):
     n_train, n_shown = (60, 40) if smoke else (300, 1000)
     X, y, _, views = make_localized(n_train + n_shown, random_state=0)
-    model = CLMKLClassifier([Linear(columns=view) for view in views], p=1, evenness=0.4, random_state=0)
+    model = CLMKLClassifier(
+        [Linear(columns=view) for view in views], C=1.0, p=1, evenness=0.4, random_state=0
+    )
     model.fit(X[:n_train], y[:n_train])
     new, train = {"X": X[n_train:], "y": y[n_train:]}, (X[:n_train], y[:n_train])
     with tempfile.TemporaryDirectory() as folder:

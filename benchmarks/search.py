@@ -44,7 +44,7 @@ def run(smoke):
 
 
 def _search(kind, p, cv, grid, **options):
-    model = CLMKLClassifier("precomputed", p=p, random_state=0)
+    model = CLMKLClassifier("precomputed", p=p, C=1.0, evenness=0.5, scale_C=False, random_state=0)
     return kind(model, grid, cv=cv, scoring="roc_auc", refit=False, **options)
 
 

@@ -39,7 +39,8 @@ def many_classes(n):
     for p in (1, 4 / 3, 2):
         row = {"task": "10 classes", "n": n, "p": round(p, 3), "l": 3}
         for tol in (1e-3, 1e-6):
-            model = CLMKLClassifier("precomputed", p=p, normalize=None, random_state=0, tol=tol)
+            settings = {"C": 1.0, "scale_C": False, "evenness": 0.5, "normalize": None, "random_state": 0}
+            model = CLMKLClassifier("precomputed", p=p, tol=tol, **settings)
             time = harness.seconds(lambda m=model: m.fit(stack, blobs.blob))
             row |= {f"steps {tol:g}": model.n_iter_, f"passes {tol:g}": time / unit}
         problems = [blobs.problem(p, 3, y=np.where(blobs.blob == k, 1.0, -1.0)) for k in range(10)]

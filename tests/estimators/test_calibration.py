@@ -42,7 +42,7 @@ def test_every_classifier_is_calibrated_with_every_loss_on_rows_and_on_a_stack(n
     tol = 1e-2 if name.startswith("LMKL") else 1e-9  # precise, because two fits are compared
     options = {"random_state": 0} if "random_state" in build().get_params() else {}
     for kernels, rows in ((KERNELS, X), ("precomputed", STACK)):
-        model = CalibratedClassifierCV(build(kernels, loss=loss, tol=tol, **options), cv=2)
+        model = CalibratedClassifierCV(build(kernels, C=1.0, loss=loss, tol=tol, **options), cv=2)
         found.append(model.fit(rows, Y).predict_proba(rows))
     np.testing.assert_allclose(found[1], found[0], atol=1e-6)
     assert np.ptp(found[0][:, 1]) > 0.0

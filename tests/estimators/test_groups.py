@@ -134,7 +134,8 @@ def test_searches_hand_groups_to_folds_and_to_the_gate(folds):
     np.testing.assert_allclose(
         ours.cv_results_["mean_test_score"], theirs.cv_results_["mean_test_score"], atol=1e-9
     )
-    assert ours.best_estimator_.score(X, y, groups=groups) == theirs.best_estimator_.score(frame, y)
+    np.testing.assert_array_equal(ours.predict(X, groups=groups), theirs.predict(frame))
+    assert ours.decision_function(X, groups=groups).shape == (60,)
 
 
 def test_whole_searches_are_judged_with_their_groups():

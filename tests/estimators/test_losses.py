@@ -76,7 +76,7 @@ def test_a_search_over_losses_shares_partitions_and_scores_as_cold_fits_do(monke
     runs, fit = [], KernelKMeansGate.fit
     monkeypatch.setattr(KernelKMeansGate, "fit", lambda *args, **more: runs.append(1) or fit(*args, **more))
     grid = [{"loss": [*REGRESSION, Pinball(0.8)], "C": [0.1, 1.0]}, {"loss": ["quantile"], "quantile": [0.8]}]
-    options = {"n_clusters": 2, "evenness": 0.6, "random_state": 0, "tol": 1e-9}
+    options = {"C": 1.0, "n_clusters": 2, "evenness": 0.6, "random_state": 0, "tol": 1e-9}
     ours = MKLSearchCV(CLMKLRegressor(**options), grid, cv=2).fit(X, TARGETS)
     assert len(runs) == 3
     theirs = GridSearchCV(CLMKLRegressor(**options), grid, cv=2).fit(X, TARGETS)

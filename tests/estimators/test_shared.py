@@ -112,3 +112,11 @@ def test_shares_lie_between_zero_and_one(share):
     X, y = data(30)
     with pytest.raises(ValueError, match="`shared` must"):
         CLMKLClassifier(shared=share).fit(X, y)
+
+
+@pytest.mark.parametrize("loss", ["epsilon_insensitive", "quantile", "squared_error"])
+def test_targets_may_be_in_any_unit(loss):
+    X, y = data(60, regression=True)
+    small = CLMKLRegressor(loss=loss, epsilon=0.1, random_state=0, tol=1e-10).fit(X, y)
+    large = CLMKLRegressor(loss=loss, epsilon=100.0, random_state=0, tol=1e-10).fit(X, 1000.0 * y)
+    np.testing.assert_allclose(large.predict(X), 1000.0 * small.predict(X), rtol=1e-3, atol=1e-2)

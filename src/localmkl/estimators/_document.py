@@ -12,14 +12,14 @@ PARAMETERS = {
     Kernels of `localmkl.kernels` or functions ``f(X, Y)``. With ``"precomputed"``, `X` is a
     `GramStack` (or an array of shape (n_kernels, n_rows, n_columns)). None stands for a line and
     three Gaussian widths, which suit standardised numeric columns.""",
-    "C": """float, default=1.0
+    "C": """float, default=3.0
     Cost of the loss against the norm of the solution; larger fits the training data closer.""",
     "loss": "",
     "p": """float, default=4/3
     Norm of each cluster's kernel weights, in [1, inf]: 1 selects few kernels, inf weighs all alike.""",
     "n_clusters": """int, default=3
     Number of clusters.""",
-    "evenness": """float, default=0.5
+    "evenness": """float, default=0.7
     Average evenness of the memberships, in [1/n_clusters, 1]: from a hard partition to a uniform
     one. It does not matter with one cluster.""",
     "shared": """float, default=0.0
@@ -47,7 +47,9 @@ PARAMETERS = {
     "scale_C": """bool, default=True
     Whether to divide `C` by the size that memberships and the norm give the combined kernel at even
     weights, so that it means the same for every method, evenness, share, p and number of kernels:
-    that of a support vector machine with the mean of the kernels. False is the scaling of the paper.""",
+    that of a support vector machine with the mean of the kernels. Regressors whose loss grows in
+    proportion to the error multiply it by the standard deviation of the targets, so that these may be
+    in any unit. False is the scaling of the paper.""",
     "epsilon": """float, default=0.1
     Half width of the tube in which errors cost nothing with ``loss="epsilon_insensitive"``; the error
     from which on the loss is linear with ``loss="huber"``. Other losses have none.""",

@@ -65,7 +65,7 @@ class BaseMKL(BaseEstimator, ABC):
     """
 
     kernels: Any = None
-    C = 1.0
+    C = 3.0
     normalize: Any = "multiplicative"
     tol = 1e-3
     max_iter = 500
@@ -83,7 +83,7 @@ class BaseMKL(BaseEstimator, ABC):
         """Return the groups that come with rows, for a gate that reads them; else None."""
         return None
 
-    def _size(self, gate, n_kernels, sample_weight):
+    def _size(self, gate, n_kernels, targets, sample_weight):
         """Return what `C` is divided by so that it means the same for all methods."""
         return 1.0
 
@@ -158,7 +158,7 @@ class BaseMKL(BaseEstimator, ABC):
             require_memory(needed, f"Fitting {n_kernels} kernels on {len(y)} rows")
         stack = self._fit_stack(X, weights, context)
         gate = self._fit_gate(X, groups, stack, weights, unlabeled, context)
-        pairs = zip(targets, costs / self._size(gate, stack.n_kernels, weights), strict=True)
+        pairs = zip(targets, costs / self._size(gate, stack.n_kernels, targets, weights), strict=True)
         stack = stack.scaled(self.factors_).using(parallel=context.parallel)
         return Prepared(gate, [self._problem(stack, gate, *pair) for pair in pairs], context.parallel)
 

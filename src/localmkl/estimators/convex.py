@@ -3,8 +3,8 @@
     f(x) = sum_j c_j(x) sum_m beta_jm sum_i c_j(x_i) alpha_i k_m(x, x_i) + b
 
 They differ in who belongs where (one cluster, hard or soft clusters, a part that all share) and in p. The
-cost of the optimisation is C / (mean_i sum_j c_j(x_i)^2  M^(1 - 1/p)): at even weights the combined kernel
-then has the size of the mean of the M kernels, whatever the method.
+cost of the optimisation is C u / (mean_i sum_j c_j(x_i)^2  M^(1 - 1/p)): at even weights the combined kernel
+then has the size of the mean of the M kernels, whatever the method; u is the unit of the targets.
 """
 
 from dataclasses import replace
@@ -52,11 +52,11 @@ class ConvexMKL(BaseMKL):
     def _problem(self, stack, gate, target, cost):
         return Problem(stack, gate, target, cost, self._loss, float(self._p))
 
-    def _size(self, gate, n_kernels, sample_weight):
+    def _size(self, gate, n_kernels, targets, sample_weight):
         if not self.scale_C:
             return 1.0
         spread = np.average(np.square(gate).sum(axis=1), weights=sample_weight)
-        return spread * n_kernels ** (1.0 - 1.0 / self._p)
+        return spread * n_kernels ** (1.0 - 1.0 / self._p) / self._unit(targets, sample_weight)
 
     @property
     def _options(self):
@@ -367,7 +367,7 @@ class LocalMKL(LpNormMKL):
 class SoftMKL(LocalMKL):
     """Clusters that samples belong to in part."""
 
-    evenness = 0.5
+    evenness = 0.7
     _hard = False
 
     def _check_parameters(self):

@@ -12,7 +12,7 @@ from sklearn.utils.validation import column_or_1d
 from localmkl._checks import check_number, check_option, is_missing
 from localmkl.estimators.groups import with_groups
 from localmkl.estimators.probabilities import WithLogLoss, log_probabilities, probabilities
-from localmkl.solvers.losses import CLASSIFICATION, REGRESSION, Loss
+from localmkl.solvers.losses import CLASSIFICATION, REGRESSION, EpsilonInsensitive, Loss, Quantile
 
 
 class LossPart:
@@ -104,6 +104,10 @@ class ClassifierPart(LossPart, ClassifierMixin):
         positive = [1] if len(self.classes_) == 2 else range(len(self.classes_))
         targets = np.stack([np.where(codes == k, 1.0, -1.0) for k in positive])
         return targets, np.broadcast_to(costs, targets.shape)
+
+    def _unit(self, targets, sample_weight):
+        """Return the unit that targets are measured in."""
+        return 1.0
 
     def decision_function(self, X, groups=None):
         """Return the decision value of each sample.
@@ -223,6 +227,18 @@ default="epsilon_insensitive"
         if not costs.sum() > 0.0:
             raise ValueError("`sample_weight` must be positive for at least one sample.")
         return y[None, :], costs[None, :]
+
+    def _unit(self, targets, sample_weight):
+        """Return the standard deviation of the targets for losses in proportion to errors, else one.
+
+        With targets in other units the model is then the same: of such losses the cost has to grow with the
+        unit, as the square of the norm of the solution does with its square.
+        """
+        if not isinstance(self._loss, EpsilonInsensitive | Quantile):
+            return 1.0
+        mean = np.average(targets[0], weights=sample_weight)
+        spread = float(np.sqrt(np.average(np.square(targets[0] - mean), weights=sample_weight)))
+        return spread if spread > 0.0 and np.isfinite(spread) else 1.0
 
     def predict(self, X, groups=None):
         """Return the predicted value of each sample.

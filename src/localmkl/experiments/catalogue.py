@@ -46,10 +46,11 @@ def tuned_methods(grid, evenness):
 
 def timed_methods():
     """Return the methods of the figure on execution time: one fit at C = 1 and evenness 0.5."""
-    methods = [Method("UNIF", "UNIF"), Method("LMKL", "LMKL")]
+    cost = {"C": 1.0}
+    methods = [Method("UNIF", "UNIF", fixed=cost), Method("LMKL", "LMKL", fixed=cost)]
     for family in ("MKL", "HLMKL", "CLMKL"):
         for name, p in (("1", 1.0), ("2", 2.0)):
-            fixed = {"p": p, **({"evenness": 0.5} if family == "CLMKL" else {})}
+            fixed = {**cost, "p": p, **({"evenness": 0.5} if family == "CLMKL" else {})}
             methods.append(Method(f"{family}, p = {name}", family, fixed=fixed))
             published_way = {**fixed, "solver": "alternating", "max_iter": 2000}
             methods.append(Method(f"{family}, p = {name}, Algorithm 1", family, fixed=published_way))

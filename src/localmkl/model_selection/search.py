@@ -16,6 +16,7 @@ from joblib import effective_n_jobs
 from sklearn.base import clone, is_classifier
 from sklearn.model_selection import ParameterGrid, ParameterSampler, check_cv
 from sklearn.utils import check_random_state, indexable
+from sklearn.utils.metaestimators import available_if
 
 from localmkl import __version__
 from localmkl._sklearn import (
@@ -208,6 +209,39 @@ class MKLSearchCV(BaseSearchCV):
             if self.refit:
                 self._refit(job, grams)
         return self
+
+    def predict(self, X, groups=None):
+        """Return the predictions of the best estimator.
+
+        Parameters
+        ----------
+        X : rows, or cross-Grams when precomputed
+        groups : array-like of shape (n_samples,), optional
+            Their groups, for ``gate="groups"``.
+
+        Returns
+        -------
+        ndarray
+            As from ``best_estimator_``.
+        """
+        return super().predict(with_groups(X, groups))
+
+    @available_if(lambda search: hasattr(super(), "decision_function"))
+    def decision_function(self, X, groups=None):
+        """Return the decisions of the best estimator.
+
+        Parameters
+        ----------
+        X : rows, or cross-Grams when precomputed
+        groups : array-like of shape (n_samples,), optional
+            Their groups, for ``gate="groups"``.
+
+        Returns
+        -------
+        ndarray
+            As from ``best_estimator_``.
+        """
+        return super().decision_function(with_groups(X, groups))
 
     def _groups(self, groups):
         """Return the groups of the rows if an estimator will ask for them, else None."""
