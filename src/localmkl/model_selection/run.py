@@ -29,9 +29,11 @@ class Run:
     grams : SharedGrams
     n_jobs : int or None
     checkpoint : Checkpoint or None
+    stage : int, default=0
+        Number of the step that a search takes beyond its first candidates, to tell its batches apart.
     """
 
-    def __init__(self, job, folds, grams, n_jobs, checkpoint):
+    def __init__(self, job, folds, grams, n_jobs, checkpoint, stage=0):
         self.job, self.folds, self.shared = job, folds, grams
         self.n_jobs, self.checkpoint = n_jobs, checkpoint
         self.serial = effective_n_jobs(n_jobs) == 1
@@ -50,7 +52,7 @@ class Run:
         )
         pairs = [(k, fold) for k in range(len(batches)) for fold in folds]
         pairs.sort(key=lambda pair: pair[1].number if self.fold_by_fold else pair[0])
-        self.pending = {(k, fold.number): (batches[k], fold) for k, fold in pairs}
+        self.pending = {(stage, k, fold.number): (batches[k], fold) for k, fold in pairs}
         for key in list(self.pending) if checkpoint is not None else []:
             if (done := checkpoint.finished.get(key)) is not None:
                 _, fold = self.pending.pop(key)

@@ -32,6 +32,9 @@ from localmkl.model_selection.grams import SharedGrams
 from localmkl.model_selection.run import Run
 from localmkl.stacks import GramStack, Stack
 
+MOST_STEPS = 3
+"""Most steps beyond the given values: three of a factor ten are a thousand."""
+
 
 class MKLSearchCV(BaseSearchCV):
     """Cross-validated search over parameters at the price of a few fits.
@@ -61,6 +64,10 @@ class MKLSearchCV(BaseSearchCV):
         Draw this many candidates instead of trying all.
     random_state : int, RandomState instance or None, default=None
         Seed of the draw, and of estimators without a seed of their own.
+    follow : sequence of str, default=()
+        Parameters, positive numbers such as `C`, whose best value is followed outwards where it is the
+        smallest or the largest tried: the next one, by the ratio of the last two, is tried with all values
+        of the other parameters, three times at most.
     checkpoint : path-like or None, default=None
         A file of finished work. A search that is started again with the same file goes on where it was
         stopped, and gives the same table.
@@ -109,6 +116,7 @@ class MKLSearchCV(BaseSearchCV):
         "param_grid": [dict, list],
         "n_iter": [Integral, None],
         "random_state": ["random_state"],
+        "follow": [list, tuple],
         "checkpoint": [str, os.PathLike, None],
     }
 
@@ -123,6 +131,7 @@ class MKLSearchCV(BaseSearchCV):
         cv=None,
         n_iter=None,
         random_state=None,
+        follow=(),
         checkpoint=None,
         verbose=0,
         error_score=np.nan,
@@ -141,6 +150,7 @@ class MKLSearchCV(BaseSearchCV):
         self.param_grid = param_grid
         self.n_iter = n_iter
         self.random_state = random_state
+        self.follow = follow
         self.checkpoint = checkpoint
 
     def fit(self, X, y=None, **params):
@@ -187,23 +197,47 @@ class MKLSearchCV(BaseSearchCV):
             fit_params=routed.estimator.fit,
             score_params=routed.scorer.score,
         )
-        job.check_candidates()
-        several = scorers_in(scorer)
-        for name, one in several.items() if several else [(self.scoring, scorer)]:
-            for number in range(len(job.candidates)):
-                check_scorer(name, one, job.model(number))
+        self._check_job(job)
         checkpoint = self._checkpoint(job, folds)
         if checkpoint is not None:
             job = replace(job, seed=checkpoint.settings["seed"])
         rows = clone(self.estimator)._check_rows(X, reset=True)
         with SharedGrams(rows, in_files=effective_n_jobs(self.n_jobs) > 1) as grams:
-            run = Run(job, folds, grams, self.n_jobs, checkpoint)
-            self.interrupted_ = run.until_interrupted(shown=self.verbose > 0)
-            self._store(job, run.complete(), len(folds), refit_metric)
-            run.forget_stacks()
+            cells: list = []
+            for stage in range(1 + MOST_STEPS):
+                run = Run(job, folds, grams, self.n_jobs, checkpoint, stage)
+                self.interrupted_ = run.until_interrupted(shown=self.verbose > 0)
+                cells += [(job.candidates[number], results) for number, results in run.complete().items()]
+                self._store(job, cells, len(folds), refit_metric)
+                run.forget_stacks()
+                further = [] if self.interrupted_ or stage == MOST_STEPS else self._beyond()
+                if not further:
+                    break
+                job = replace(job, candidates=further)
+                self._check_job(job)
             if self.refit:
                 self._refit(job, grams)
         return self
+
+    def _check_job(self, job):
+        """Raise if a candidate is not allowed, or cannot be scored."""
+        job.check_candidates()
+        several = scorers_in(job.scorer)
+        for name, one in several.items() if several else [(self.scoring, job.scorer)]:
+            for number in range(len(job.candidates)):
+                check_scorer(name, one, job.model(number))
+
+    def _beyond(self):
+        """Return the candidates one step beyond the best values that lie at an end of those tried."""
+        tried = self.cv_results_["params"] if self.follow and hasattr(self, "best_params_") else []
+        steps = {
+            name: next_value(self.best_params_[name], [one[name] for one in tried if name in one])
+            for name in self.follow
+            if name in self.best_params_ and tried
+        }
+        steps = {name: value for name, value in steps.items() if value is not None}
+        at_edge = [one for one in tried if all(one.get(name) == self.best_params_[name] for name in steps)]
+        return [{**one, **steps} for one in at_edge] if steps else []
 
     def _check_fit_params(self, given):
         allowed = list(signature(self.estimator.fit).parameters)[2:]
@@ -220,7 +254,7 @@ class MKLSearchCV(BaseSearchCV):
         else:
             sampler = ParameterSampler(self.param_grid, self.n_iter, random_state=self.random_state)
             candidates = list(sampler)
-        for name in {name for candidate in candidates for name in candidate}:
+        for name in {*self.follow, *(name for candidate in candidates for name in candidate)}:
             if name not in self.estimator.get_params():
                 raise ValueError(
                     f"`param_grid` must name parameters of {type(self.estimator).__name__}, got {name!r}; "
@@ -241,15 +275,16 @@ class MKLSearchCV(BaseSearchCV):
             "targets": job.y,
             "splits": [(fold.train, fold.test) for fold in folds],
             "scoring": (self.scoring, self.error_score, self.return_train_score),
+            "following": list(self.follow),
             "fit parameters": (job.fit_params, job.score_params),
         }
         prints = {name: fingerprint(part) for name, part in parts.items()}
         return Checkpoint(self.checkpoint, prints, {"seed": job.seed})
 
     def _store(self, job, results, n_splits, refit_metric):
-        """Set what ``GridSearchCV`` sets, from the results of the candidates that are complete."""
-        candidates = [job.candidates[number] for number in results]
-        out = [cell for cells in results.values() for cell in cells]
+        """Set what ``GridSearchCV`` sets, from the candidates that are complete and their results."""
+        candidates = [candidate for candidate, _ in results]
+        out = [cell for _, cells in results for cell in cells]
         report_failures(out, self.error_score)
         if callable(self.scoring):
             insert_error_scores(out, self.error_score)
@@ -287,6 +322,21 @@ class MKLSearchCV(BaseSearchCV):
         self.refit_time_ = time.perf_counter() - start
         if hasattr(best, "feature_names_in_"):
             self.feature_names_in_ = best.feature_names_in_
+
+
+def next_value(best, tried):
+    """Return the value one step beyond the best, if that is the smallest or largest tried; else None.
+
+    Examples
+    --------
+    >>> next_value(10.0, [0.1, 1.0, 10.0]), next_value(1.0, [0.1, 1.0, 10.0]), next_value(1.0, [1.0])
+    (100.0, None, None)
+    """
+    values = np.unique(tried)
+    if len(values) < 2 or values[0] <= 0.0 or best not in (values[0], values[-1]):
+        return None
+    beside = values[1] if best == values[0] else values[-2]
+    return float(best) * (float(best) / float(beside))
 
 
 def check_scorer(name, scorer, estimator):
