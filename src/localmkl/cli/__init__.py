@@ -57,6 +57,7 @@ def fit(
     p: options.P = None,
     clusters: options.Clusters = None,
     evenness: options.Evenness = None,
+    shared: options.Shared = None,
     loss: options.Loss = None,
     epsilon: options.Epsilon = None,
     quantile: options.Quantile = None,
@@ -64,9 +65,7 @@ def fit(
         Path | None,
         _option(help="More rows, labels unseen, to learn the clusters from."),
     ] = None,
-    tune: Annotated[
-        bool, _option("--tune", help="Search the parameters by cross-validation; options may then be lists.")
-    ] = False,
+    tune: options.Tune = None,
     out: Annotated[Path, _option(help="The model.")] = Path("model.localmkl"),
     positive: options.Positive = None,
     negative: options.Negative = None,
@@ -74,6 +73,7 @@ def fit(
     names: options.Names = None,
     header: options.Header = None,
     gate: options.Gate = None,
+    groups: options.Groups = None,
     normalize: options.Normalize = None,
     balanced: options.Balanced = False,
     tol: options.Tol = None,
@@ -96,8 +96,9 @@ def fit(
         if tune and unlabeled is not None:
             raise Misuse("--unlabeled does not go with --tune: fit again with the parameters found.")
         from localmkl.cli.train import train
+        from localmkl.cli.tuning import Search
 
-        train(order, voice, search={} if tune else None)
+        train(order, voice, search=None if tune is False else Search(quick=tune is None))
 
 
 @app.command()
@@ -111,6 +112,7 @@ def tune(
     p: options.P = None,
     clusters: options.Clusters = None,
     evenness: options.Evenness = None,
+    shared: options.Shared = None,
     loss: options.Loss = None,
     epsilon: options.Epsilon = None,
     quantile: options.Quantile = None,
@@ -125,6 +127,7 @@ def tune(
     names: options.Names = None,
     header: options.Header = None,
     gate: options.Gate = None,
+    groups: options.Groups = None,
     normalize: options.Normalize = None,
     balanced: options.Balanced = False,
     tol: options.Tol = None,
@@ -144,8 +147,9 @@ def tune(
     with voice.plainly():
         order = _order(given)
         from localmkl.cli.train import train
+        from localmkl.cli.tuning import Search
 
-        train(order, voice, search={"folds": folds, "scoring": scoring, "jobs": jobs, "table": table})
+        train(order, voice, search=Search(folds, scoring, jobs, table))
 
 
 def _order(given):

@@ -25,17 +25,17 @@ IN_PLACE = Wanted("wd", tuple(range(1, 9))), Wanted("wd", (4, 8), {"shift": 5})
 """Default kernels on sequences of one length: the same letters in the same place, or near it ..."""
 
 ANYWHERE = Wanted("spectrum", (4, 5, 6))
-"""... and anywhere. The best of 13 such sets: MKL at C 10, the better p, on 200 rows has an AUC of 95.9 on mouse
-promoters, where wd:1-20 has 94.4; C. elegans acceptors 97.3 and 96.1, donors moved by up to 20 letters 89.3
-and 74.4, human promoters 89.0 and 89.9, three classes of splice sites level."""
+"""... and anywhere. The best of 13 such sets: MKL at C 10, the better p, on 200 rows has an AUC of 95.9 on
+mouse promoters, where wd:1-20 has 94.4; C. elegans acceptors 97.3 and 96.1, donors moved by up to 20 letters
+89.3 and 74.4, human promoters 89.0 and 89.9, three classes of splice sites level."""
 
 OF_ANY_LENGTH = {
     "dna": [Wanted("spectrum", tuple(range(1, 9)))],
     "rna": [Wanted("spectrum", tuple(range(1, 9)))],
     "protein": [Wanted("spectrum", (1, 2, 3)), Wanted("pseaac", (1, 4, 10))],
 }
-"""Default kernels on sequences of different lengths. Words of 7 and 8 letters are worth 1 to 2 points of AUC on
-DNA, pseudo-amino-acids 2 to 3 points of accuracy on 27 protein folds."""
+"""Default kernels on sequences of different lengths. Words of 7 and 8 letters are worth 1 to 2 points of AUC
+on DNA, pseudo-amino-acids 2 to 3 points of accuracy on 27 protein folds."""
 
 SINGLE_COLUMNS = 20
 """Up to this many columns of a table get a kernel each by default, unless their names make groups."""

@@ -82,11 +82,32 @@ Quantile = Annotated[
     _option(help="Regression with the loss quantile: share of targets below the prediction (default: 0.5)."),
 ]
 
+Shared = Annotated[
+    str | None,
+    _option(help="Share of a part that is the same for all rows, 0 to 1, where it is MKL (default: 0)."),
+]
+Groups = Annotated[
+    str | None,
+    _option(
+        help="Known groups instead of clusters: column of a table, KEY of KEY=... in FASTA headers, "
+        "variable of a Gram file."
+    ),
+]
+Tune = Annotated[
+    bool | None,
+    _option(
+        "--tune/--no-tune",
+        help="Search parameters that are not set as 'tune' does, or fit at once; default: a small search.",
+        show_default=False,
+    ),
+]
+
 SEARCHED = {
     "C": "c",
     "p": "p",
     "n_clusters": "clusters",
     "evenness": "evenness",
+    "shared": "shared",
     "epsilon": "epsilon",
     "quantile": "quantile",
 }

@@ -8,6 +8,9 @@ from localmkl.cli.files import GRAMS, SEQUENCES, TABLE
 from localmkl.cli.kernels import default_kernels
 from localmkl.cli.words import in_words
 
+SHARED = "shared"
+"""Name of the part that all rows share."""
+
 
 def describe_model(subject):
     """Return the description of a model, as a record and as text."""
@@ -15,7 +18,18 @@ def describe_model(subject):
 
     model, made = subject.model, getattr(subject.given, "made_", {})
     shares = kernel_shares(model)
-    shown = ("C", "p", "n_clusters", "evenness", "normalize", "tol", "class_weight", "random_state")
+    shown = (
+        "C",
+        "p",
+        "n_clusters",
+        "evenness",
+        "shared",
+        "groups",
+        "normalize",
+        "tol",
+        "class_weight",
+        "random_state",
+    )
     parameters = {name: value for name, value in model.get_params(deep=False).items() if name in shown}
     record = {
         "method": subject.method,
@@ -23,9 +37,10 @@ def describe_model(subject):
         "classes": model.classes_.tolist() if subject.classifier else None,
         "training_rows": subject.n_train,
         "support_vectors": len(model.support_),
-        "parameters": {**described_loss(model), **parameters},
+        "parameters": _plain({**described_loss(model), **parameters}),
         "kernels": list(subject.kernels),
         "kernel_shares": shares.round(6).tolist(),
+        "clusters": list(model.cluster_names_),
         "cluster_sizes": memberships_of(model).mean(axis=0).round(6).tolist(),
         "duality_gap": model.duality_gap_,
         "tolerance": model.tol,
@@ -37,9 +52,22 @@ def describe_model(subject):
             "score": float(subject.search.best_score_),
             "metric": str(subject.search.scoring),
             "candidates": len(subject.search.cv_results_["params"]),
-            "chosen": subject.search.best_params_,
+            "chosen": _plain(subject.search.best_params_),
         }
     return record, _model_text(record)
+
+
+def _size(name, size, record):
+    """Return the size of a cluster in words: its part of what the rows do not share."""
+    shared = record["parameters"].get("shared", 0.0)
+    if name == SHARED and shared:
+        return f"{100 * size:.0f} % of every row"
+    return f"{100 * size / (1.0 - shared):.0f} % of the rows"
+
+
+def _plain(values):
+    """Return values that JSON can hold: an infinite p is written as text."""
+    return {name: "inf" if value == float("inf") else value for name, value in values.items()}
 
 
 def _model_text(record):
@@ -65,15 +93,15 @@ def _model_text(record):
         lines.append(
             f"tuned      {tuned['metric']} {tuned['score']:.4f} at {chosen}: best of {tuned['candidates']}"
         )
-    for number, (shares, size) in enumerate(
-        zip(record["kernel_shares"], record["cluster_sizes"], strict=True)
+    for name, shares, size in zip(
+        *(record[key] for key in ("clusters", "kernel_shares", "cluster_sizes")), strict=True
     ):
-        where = "weights" if len(record["kernel_shares"]) == 1 else f"cluster {number + 1}"
+        where = "weights" if len(record["kernel_shares"]) == 1 else name
         order = np.argsort(shares)[::-1][:3]
         best = ", ".join(
             f"{record['kernels'][m]} {100 * shares[m]:.0f} %" for m in order if shares[m] >= 0.005
         )
-        size_text = "" if where == "weights" else f" ({100 * size:.0f} % of the rows)"
+        size_text = "" if where == "weights" else f" ({_size(name, size, record)})"
         lines.append(f"{where:<10} {best}{size_text}")
     made = record["made"]
     if made:

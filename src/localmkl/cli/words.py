@@ -12,11 +12,12 @@ table ``[[kernel]]`` with its `name` and parameters; a list for that parameter g
 import inspect
 import re
 import shlex
+import sys
 import tomllib
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from itertools import groupby
-from math import isfinite
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -215,8 +216,9 @@ def parse_grids(options):
     for name, text in options.items():
         if text is None:
             continue
-        grids[name] = parse_values(text)
-        wrong = [value for value in grids[name] if not _is_finite(value)]
+        largest = inf if name == "p" else sys.float_info.max
+        grids[name] = [inf if value == "inf" else value for value in parse_values(text)]
+        wrong = [value for value in grids[name] if not _is_number(value, largest)]
         if wrong or not grids[name]:
             raise Misuse(f"--{OPTIONS.get(name, name)} must be a number or a list of numbers, got {text!r}.")
     return grids
@@ -255,8 +257,8 @@ def _or(words):
     return " or ".join(filter(None, (", ".join(words[:-1]), words[-1])))
 
 
-def _is_finite(value):
-    return isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value)
+def _is_number(value, largest):
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= largest
 
 
 def _value(text):
