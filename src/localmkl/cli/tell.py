@@ -49,12 +49,18 @@ def describe_model(subject):
     }
     if subject.search is not None:
         record["tuned"] = {
-            "score": float(subject.search.best_score_),
+            "score": float(subject.search.cv_results_[_decisive(subject.search)][subject.search.best_index_]),
             "metric": str(subject.search.scoring),
             "candidates": len(subject.search.cv_results_["params"]),
             "chosen": _plain(subject.search.best_params_),
         }
     return record, _model_text(record)
+
+
+def _decisive(search):
+    """Return the column of the mean scores that a choice was made by."""
+    named = f"mean_test_{search.refit}"
+    return named if named in search.cv_results_ else "mean_test_score"
 
 
 def _size(name, size, record):

@@ -1,7 +1,8 @@
 """The search of ``localmkl fit`` and ``localmkl tune``: its candidates, its folds, and what is said of them.
 
 Where the method has a shared part, UNIF and MKL are among the candidates: with `shared` 1 weights are the
-same everywhere, and with an infinite p they are equal.
+same everywhere, and with an infinite p they are equal. They are chosen unless clusters are better by more than
+one standard error.
 """
 
 import warnings
@@ -19,7 +20,7 @@ from localmkl._files import write_whole
 from localmkl.cli.files import TABLE
 from localmkl.cli.voice import Misuse, as_csv
 from localmkl.cli.words import OPTIONS
-from localmkl.model_selection import MKLSearchCV, at_edge, score_table
+from localmkl.model_selection import MKLSearchCV, OneStandardError, at_edge, score_table
 from localmkl.model_selection.checkpoint import OtherSearch
 
 FOLDS, FEWEST = 5, 3
@@ -172,6 +173,7 @@ def run_search(order, estimator, grids, content, voice, options):
         grids,
         scoring=scoring,
         n_jobs=options.jobs,
+        refit=OneStandardError({"shared": 1.0}) if any("shared" in grid for grid in grids) else True,
         cv=folds,
         follow=[] if "C" in order.grids else ["C"],
         checkpoint=str(order.kept),
@@ -262,7 +264,7 @@ def _choice(search, scoring):
     meaning = ""
     if best.get("shared") == 1.0:
         meaning = " (equal weights: UNIF)" if best.get("p") == inf else " (the same weights everywhere: MKL)"
-    score = f"{CALLED.get(scoring, scoring)} {search.best_score_:.3f}"
+    score = f"{CALLED.get(scoring, scoring)} {search.cv_results_['mean_test_score'][search.best_index_]:.3f}"
     tried = [one["C"] for one in search.cv_results_["params"] if "C" in one]
     beyond = [value for value in dict.fromkeys(tried) if value not in _given(search, "C")]
     followed = f" C was followed to {', '.join(map(shown, beyond))}." if beyond else ""
