@@ -55,13 +55,13 @@ def refused(call, *arguments, code, out="model.localmkl"):
         (["--target", "view0_0", "--regression", "--balanced"], MISUSED, "--balanced is not for regression"),
         (["--target", "state", "--gate", 0], MISUSED, "--gate counts kernels from 1"),
         (
-            ["--target", "state", "--gate", 9],
+            ["--target", "state", "--gate", 99],
             MISUSED,
-            "--gate must be the number of one of the 4 kernels, got 9",
+            "--gate must be the number of one of the 10 kernels, got 99",
         ),
         (["--target", "id"], FAILED, "got 90 classes in 90 rows"),
         (["--target", "state", "--gate", "rbf:1,2"], MISUSED, "--gate must be one kernel, got 2"),
-        (["--target", "state", "--C", "1,10"], MISUSED, "--C has several values; search them with --tune"),
+        (["--target", "state", "--C", "1,10"], MISUSED, "--C has several values, which only a search"),
         (
             ["--target", "state", "--C", "much"],
             MISUSED,

@@ -1,8 +1,8 @@
 """The search of ``localmkl fit`` and ``localmkl tune``: its candidates, its folds, and what is said of them.
 
 Where the method has a shared part, UNIF and MKL are among the candidates: with `shared` 1 weights are the
-same everywhere, and with an infinite p they are equal. They are chosen unless clusters are better by more than
-one standard error.
+same everywhere, and with an infinite p they are equal. They are chosen unless clusters are better by more
+than one standard error.
 """
 
 import warnings
