@@ -6,6 +6,7 @@ import re
 from dataclasses import replace
 from html.parser import HTMLParser
 from importlib.resources import files
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -663,6 +664,16 @@ def test_a_search_without_scores_or_without_differences_says_so():
         "scored."
     )
     assert "none could be compared" in tuning_text({}, np.full(2, np.nan), np.full(2, np.nan), 0, 2)
+
+
+def test_a_choice_at_an_end_of_what_was_tried_is_said():
+    from localmkl.report.sections.tuning import edge_text
+
+    tried = [{"C": 1.0}, {"C": 10.0}, {"C": 100.0}]
+    search = SimpleNamespace(cv_results_={"params": tried}, best_params_=tried[2])
+    assert edge_text(search) == " C = 100 is the largest tried: there may be better values beyond."
+    search.best_params_ = tried[1]
+    assert edge_text(search) == ""
 
 
 def test_thirty_classes_and_fifty_kernels_keep_the_page_moderate(tmp_path):

@@ -28,7 +28,7 @@ MOST_GROUPS = 20
 _SEPARATOR = re.compile(r"[_.:/| -]")
 _LETTERS = re.compile(r"[^\W\d_]+(?=[\W\d_])")
 _AWKWARD = re.compile(r"[]*?[,;'\"\\]")
-"""What a name of a column must not have to be written in a pattern as it stands."""
+"""Characters that a name of a column must not have to stand in a pattern as it is."""
 
 
 def numeric_names(frame):

@@ -85,11 +85,14 @@ def at_edge(search):
     {'C': (1e-06, 'smallest')}
     """
     found = {}
-    for name, best in search.best_params_.items():
+    for name, best in getattr(search, "best_params_", {}).items():
         tried = [one[name] for one in search.cv_results_["params"] if name in one]
         if not all(isinstance(value, Real) and not isinstance(value, bool) for value in tried):
             continue
-        low, high = NATURAL_ENDS.get(name, (-np.inf, np.inf))
+        own = name.rpartition("__")[2]  # of a pipeline
+        low, high = NATURAL_ENDS.get(own, (-np.inf, np.inf))
+        if own == "evenness":  # one over the number of clusters, up to a tenth
+            low = 1.1 / search.best_params_.get("n_clusters", getattr(search.estimator, "n_clusters", 1))
         if min(tried) < max(tried) and best in (min(tried), max(tried)) and low < best < high:
             found[name] = best, "smallest" if best == min(tried) else "largest"
     return found

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from localmkl.model_selection import at_edge
 from localmkl.report import charts
 from localmkl.report.prose import Figure, Section, Table, brief, count, listing
 
@@ -29,6 +30,7 @@ def tuning_section(subject):
     varied = [name for name in values if sizes[name] > 1]
     best = int(search.best_index_)
     text = tuning_text({name: values[name][best] for name in varied}, scores, spread, best, search.n_splits_)
+    text += edge_text(search)
     axes = sorted(varied, key=lambda name: (name not in ("C", "evenness"), -sizes[name]))[:2]
     order = np.argsort(-np.nan_to_num(scores, nan=-np.inf), kind="stable")[:10]
     rows = [
@@ -61,6 +63,15 @@ def tuning_text(params, scores, spread, best, n_folds):
         f"{np.nanmin(scores):.3f} for the worst. {count(near, 'candidate')} {'lies' if near == 1 else 'lie'} "
         f"within one standard deviation of the best.{tail}"
     )
+
+
+def edge_text(search):
+    """Say which choices lie at an end of what was tried."""
+    found = [
+        f"{name} = {brief(_plain(value))} is the {end} tried"
+        for name, (value, end) in at_edge(search).items()
+    ]
+    return f" {listing(found)}: there may be better values beyond." if found else ""
 
 
 def _score(value):
