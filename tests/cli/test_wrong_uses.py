@@ -60,6 +60,14 @@ def refused(call, *arguments, code, out="model.localmkl"):
             "--gate must be the number of one of the 10 kernels, got 99",
         ),
         (["--target", "id"], FAILED, "got 90 classes in 90 rows"),
+        (["--target", "state", "--groups", "town"], FAILED, "must have the column 'town' of --groups"),
+        (
+            ["--target", "state", "--groups", "city", "--gate", 1],
+            MISUSED,
+            "--gate is for clusters, which --gr",
+        ),
+        (["--target", "state", "--groups", "city", "--method", "mkl"], MISUSED, "--groups is not for"),
+        (["--target", "state", "--shared", 2], FAILED, "--shared must be"),
         (["--target", "state", "--gate", "rbf:1,2"], MISUSED, "--gate must be one kernel, got 2"),
         (["--target", "state", "--C", "1,10"], MISUSED, "--C has several values, which only a search"),
         (

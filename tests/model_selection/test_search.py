@@ -318,6 +318,21 @@ def test_what_is_followed_is_scored_as_in_a_grid_and_kept_in_the_same_file(tmp_p
     np.testing.assert_array_equal(scores_of(again), scores_of(search))
 
 
+def test_an_interruption_while_values_are_followed_keeps_what_was_found_before():
+    X, y = data()
+
+    def impatient(model, X, y):
+        if model.C > 1.0:
+            raise KeyboardInterrupt
+        return model.C
+
+    search = MKLSearchCV(build(MKLClassifier), {"C": [0.1, 1.0]}, cv=FOLDS, follow=["C"], scoring=impatient)
+    with pytest.warns(UserWarning, match="0 of 1 candidates beyond the given ones are complete"):
+        search.fit(X, y)
+    assert search.interrupted_
+    assert search.best_estimator_.C == 1.0
+
+
 def test_two_workers_give_the_same_table_bit_by_bit():
     X, y = data()
     grid = {"C": [0.1, 1.0, 10.0], "p": [1, 2], "evenness": [0.5, 0.7]}

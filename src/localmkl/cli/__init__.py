@@ -87,8 +87,11 @@ def fit(
 ):
     """Learn a model from a file and write it to another.
 
-    Without --kernels, sequences of one length get weighted-degree kernels, others k-mer kernels, and tables
-    Gaussian kernels on standardised columns; the choice is said.
+    Without --kernels, sequences get kernels on the letters in place and anywhere, tables Gaussian kernels on
+    standardised columns and groups of them; the choice is said.
+
+    Parameters that are not given are chosen by a small search, UNIF and MKL among its candidates, unless
+    there are very many rows; --no-tune fits at once.
     """
     given, voice = locals(), Voice(as_json, quiet, debug)
     with voice.plainly():
@@ -139,7 +142,7 @@ def tune(
     quiet: options.Quiet = False,
     debug: options.Debug = False,
 ):
-    """Search C, p, clusters, evenness, loss (lists such as 0.1,1,10) and write the best model.
+    """Search C, p, clusters, evenness, shared, loss (lists such as 0.1,1,10) and write the best model.
 
     What is finished is kept beside the model: give the command again to go on with a search that was stopped.
     """

@@ -256,7 +256,20 @@ def _kind_of_estimator(order, grids):
         if name not in kind().get_params(deep=False):
             task = "regression" if order.regression else "classification"
             raise Misuse(f"--{OPTIONS.get(name, name)} is not for {task} with the method {order.method}.")
+    _check_groups(order)
     return kind
+
+
+def _check_groups(order):
+    """Raise if options are for clusters, and known groups take their place."""
+    if order.asked.groups is None:
+        return
+    given = {"gate": order.gate, "unlabeled": order.unlabeled, "clusters": order.grids.get("n_clusters")}
+    for name, value in {**given, "evenness": order.grids.get("evenness")}.items():
+        if value is not None:
+            raise Misuse(
+                f"--{name} is for clusters, which --groups takes the place of; leave out one of them."
+            )
 
 
 def _make(kind, order, chosen, settings):

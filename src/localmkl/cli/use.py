@@ -88,6 +88,9 @@ def _grouped(subject, content):
     if made_of(subject.given).get("groups_name") is None:
         return content
     groups = np.full(len(content), None) if content.groups is None else content.groups
+    if content.train is not None:
+        rows, y = content.train
+        content = replace(content, train=(with_groups(rows, subject.model.groups_), y))
     return replace(content, rows=with_groups(content.rows, groups))
 
 

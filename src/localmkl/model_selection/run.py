@@ -35,7 +35,7 @@ class Run:
 
     def __init__(self, job, folds, grams, n_jobs, checkpoint, stage=0):
         self.job, self.folds, self.shared = job, folds, grams
-        self.n_jobs, self.checkpoint = n_jobs, checkpoint
+        self.n_jobs, self.checkpoint, self.stage = n_jobs, checkpoint, stage
         self.serial = effective_n_jobs(n_jobs) == 1
         self.cells: dict = {}
         self.contexts: dict = {}
@@ -66,11 +66,14 @@ class Run:
                 self._run_here() if self.serial else self._run_in_workers()
             except KeyboardInterrupt as stop:
                 complete = len(self.complete())
-                if complete == 0 or type(stop) is not KeyboardInterrupt:  # a signal that asks to end at once
+                if (complete == 0 and self.stage == 0) or type(
+                    stop
+                ) is not KeyboardInterrupt:  # a signal that asks to end at once
                     raise
                 warn(
-                    f"The search was interrupted: {complete} of {len(self.job.candidates)} candidates are "
-                    "complete over all folds, and only these are in `cv_results_`"
+                    f"The search was interrupted: {complete} of {len(self.job.candidates)} candidates "
+                    f"{'beyond the given ones ' if self.stage else ''}are complete over all folds, and only "
+                    "what is complete is in `cv_results_`"
                     + ("." if self.checkpoint is None else "; start it again to do the rest."),
                 )
                 return True
