@@ -3,7 +3,14 @@
 import numpy as np
 import pytest
 
-from localmkl import CLMKLClassifier, CLMKLRegressor, GramStack, LMKLClassifier, MKLClassifier
+from localmkl import (
+    CLMKLClassifier,
+    CLMKLRegressor,
+    GramStack,
+    HLMKLClassifier,
+    LMKLClassifier,
+    MKLClassifier,
+)
 from localmkl.datasets import load_splice, make_localized
 from localmkl.explain import (
     decision_part,
@@ -11,6 +18,7 @@ from localmkl.explain import (
     kernel_names,
     kernel_shares,
     logo_heights,
+    main_clusters,
     memberships_of,
     position_contributions,
     sample_map,
@@ -167,3 +175,32 @@ def test_positions_of_a_model_without_support_vectors_add_nothing():
     assert not len(model.support_)
     assert position_contributions(model, X).shape == (3, 2, 4)
     assert not position_contributions(model, X).any()
+
+
+def test_the_main_cluster_is_never_the_shared_part():
+    X, y = make_localized(60, random_state=0)[:2]
+    model = CLMKLClassifier(shared=0.8, random_state=0).fit(X, y)
+    numbers, names = main_clusters(model, X)
+    assert names == ["cluster 1", "cluster 2", "cluster 3"]
+    np.testing.assert_array_equal(numbers, model.memberships(X)[:, 1:].argmax(axis=1))
+    assert main_clusters(MKLClassifier().fit(X, y))[1] == ["all samples"]
+
+
+def test_sequences_of_known_groups_are_explained_with_their_groups(splice):
+    X, y = splice[0][:80], splice[1][:80] == "EI"
+    groups = np.where(np.arange(80) % 2, "mouse", "human")
+    model = HLMKLClassifier(KERNELS, gate="groups", shared=0.5).fit(X, y, groups=groups)
+    parts = position_contributions(model, X, groups=groups)
+    assert parts.shape == (80, 3, 60)  # shared, human, mouse
+    by_kernel = model.contributions(X, groups=groups)[:, :, weighted_degrees(model)]
+    np.testing.assert_allclose(parts.sum(axis=2), by_kernel.sum(axis=2), atol=1e-10)
+    sums = kernel_contributions(model, X, groups=groups).sum(axis=1) + model.intercept_
+    np.testing.assert_allclose(sums, model.decision_function(X, groups=groups), atol=1e-10)
+    numbers, names = main_clusters(model, X[:3], groups=["mouse", "zebra", None])
+    assert [names[number] for number in numbers] == ["mouse", "zebra", "no group"]
+    everyone = MKLClassifier(KERNELS).fit(X, y)  # without a gate kernel, the mean of all kernels places rows
+    np.testing.assert_allclose(
+        np.abs(sample_map(model, X[:9], groups=groups[:9]).coordinates),
+        np.abs(sample_map(everyone, X[:9]).coordinates),
+        atol=1e-8,
+    )

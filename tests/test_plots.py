@@ -6,7 +6,7 @@ import sys
 import numpy as np
 import pytest
 
-from localmkl import CLMKLClassifier, CLMKLRegressor, GramStack, MKLClassifier
+from localmkl import CLMKLClassifier, CLMKLRegressor, GramStack, HLMKLClassifier, MKLClassifier
 from localmkl.calibration import reliability
 from localmkl.datasets import load_splice, make_localized
 from localmkl.explain import decision_part, kernel_shares, logo_heights, position_contributions, sample_map
@@ -190,3 +190,32 @@ def test_importing_plots_does_not_import_matplotlib():
     code = "import sys, localmkl.plots; print('matplotlib' in sys.modules)"
     answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert answer.stdout.strip() == "False"
+
+
+def test_known_groups_and_what_they_share_are_drawn_by_name(splice):
+    _, X, y = splice
+    groups = np.where(np.arange(80) % 2, "mouse", "human")
+    model = HLMKLClassifier([WeightedDegree(1), WeightedDegree(3)], gate="groups", shared=0.5)
+    model.fit(X, y, groups=groups)
+
+    def told(legend):
+        return [text.get_text() for text in legend.get_texts()]
+
+    weights = plots.plot_weights(model, ax=own_axes())
+    assert [label.get_text() for label in weights.get_yticklabels()] == ["shared", "human", "mouse"]
+    bands = plots.plot_memberships(model, X, groups=groups, ax=own_axes())
+    assert told(bands.get_legend()) == ["shared", "human", "mouse"]
+    np.testing.assert_allclose([bar.get_height() for bar in bands.containers[0]], 0.5)
+    mapped = plots.plot_map(model, X, groups=groups, ax=own_axes())
+    assert [len(drawn.get_offsets()) for drawn in mapped.collections] == [40, 40]
+    assert told(mapped.get_legend()) == ["human", "mouse"]
+    positions = plots.plot_positions(model, X, groups=groups, ax=own_axes())
+    assert told(positions.get_legend()) == ["human", "mouse"]
+    logo = plots.plot_logo(model, X, label="donor", cluster="mouse", groups=groups, ax=own_axes())
+    assert logo.get_title() == "What speaks for donor in mouse"
+    with pytest.raises(ValueError, match="`cluster` must be one of 'human', 'mouse', got 'zebra'"):
+        plots.plot_logo(model, X, cluster="zebra", groups=groups)
+    curves = plots.plot_learning_curves(
+        model, X, y, groups=groups, train_sizes=[0.8, 1.0], cv=2, ax=own_axes()
+    )
+    assert np.isfinite(curves.lines[0].get_ydata()).all()

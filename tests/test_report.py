@@ -33,6 +33,7 @@ from localmkl.report import quality, write_report
 from localmkl.report.metrics import auc, balanced_accuracy, brier, choose_metrics, log_loss, pinball, r2, rmse
 from localmkl.report.prose import percent
 from localmkl.report.quality import Score, assess, differs_between
+from localmkl.report.refits import baseline
 from localmkl.report.subject import Subject
 from localmkl.solvers.losses import CLASSIFICATION, REGRESSION, Smooth
 
@@ -476,14 +477,15 @@ def test_rows_of_one_class_have_no_roc_curve_and_absent_classes_are_named(small,
     "model, said",
     [
         (
-            CLMKLClassifier([RBF(), Linear()], evenness=1.0, n_clusters=2),
+            CLMKLClassifier([RBF(), Linear()], evenness=1.0, n_clusters=2, scale_C=False),
             "the model is MKL, with C times 0.5",
         ),
+        (CLMKLClassifier([RBF(), Linear()], shared=1.0), "MKL is not compared: all is shared; the model is"),
         (HLMKLClassifier([RBF(), Linear()], n_clusters=1), "MKL is not compared: with one cluster"),
         (MKLClassifier([RBF()]), "UNIF is not compared: with one kernel there are no weights to learn"),
         (MKLClassifier([RBF(), Linear()], p=np.inf), "at p = infinity all kernels weigh the same"),
     ],
-    ids=["evenness 1", "one cluster", "one kernel", "infinite norm"],
+    ids=["evenness 1", "all shared", "one cluster", "one kernel", "infinite norm"],
 )
 def test_a_baseline_that_is_the_model_by_construction_is_not_compared(small, tmp_path, model, said):
     _, X, y = small
@@ -494,12 +496,15 @@ def test_a_baseline_that_is_the_model_by_construction_is_not_compared(small, tmp
     assert ("clusters: these are the same by construction" in page.text) == ("C times" in said)
 
 
-def test_the_other_baseline_of_clusters_alike_has_the_strength_of_the_model(small):
+@pytest.mark.parametrize("scale_C, C", [(False, 1.0), (True, 3.0)])
+def test_the_other_baseline_of_clusters_alike_has_the_strength_of_the_model(small, scale_C, C):
     _, X, y = small
-    model = CLMKLClassifier([RBF(), Linear()], C=3.0, evenness=1.0, n_clusters=3, p=np.inf, random_state=0)
+    model = CLMKLClassifier(
+        [RBF(), Linear()], C=3.0, evenness=1.0, n_clusters=3, p=np.inf, scale_C=scale_C, random_state=0
+    )
     found = assess(Subject(model.fit(X[:40], y[:40]), X[40:], y[40:], train=(X[:40], y[:40])))
     assert list(found.twins) == ["MKL", "UNIF"]
-    same = UniformMKLClassifier([RBF(), Linear()], C=1.0).fit(X[:40], y[:40])
+    same = UniformMKLClassifier([RBF(), Linear()], C=C, scale_C=scale_C).fit(X[:40], y[:40])
     np.testing.assert_allclose(found.model.decisions, same.decision_function(X[40:]), atol=1e-2)
     model = model.set_params(p=1.0).fit(X[:40], y[:40])
     found = assess(Subject(model, X[40:], y[40:], train=(X[:40], y[:40])))
@@ -666,6 +671,15 @@ def test_a_search_without_scores_or_without_differences_says_so():
     assert "none could be compared" in tuning_text({}, np.full(2, np.nan), np.full(2, np.nan), 0, 2)
 
 
+def test_a_choice_that_is_not_the_best_is_not_called_so():
+    from localmkl.report.sections.tuning import tuning_text
+
+    scores, spread = np.array([0.9, 0.8, 0.91]), np.full(3, 0.05)
+    text = tuning_text({"shared": 1.0}, scores, spread, 0, 3)
+    assert "shared = 1 was chosen (the best has 0.910): 0.900" in text
+    assert "shared = 0 did best: 0.910" in tuning_text({"shared": 0.0}, scores, spread, 2, 3)
+
+
 def test_a_choice_at_an_end_of_what_was_tried_is_said():
     from localmkl.report.sections.tuning import edge_text
 
@@ -805,7 +819,7 @@ def test_baselines_of_a_search_over_losses_have_the_loss_of_the_model():
     for loss in grid["loss"]:
         search.best_estimator_ = search.best_estimator_.set_params(loss=loss).fit(X, y)
         subject = Subject(search, X, y)
-        assert quality._baseline(subject, "MKL").loss == loss
+        assert baseline(subject, "MKL").loss == loss
 
 
 def test_metrics_of_probabilities_and_quantiles_are_those_of_scikit_learn():

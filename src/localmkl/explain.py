@@ -2,10 +2,13 @@
 
 kernel_names, kernel_shares    which kernel matters in which cluster
 kernel_contributions           which kernel matters for which sample
+main_clusters                  who belongs where most, beside what all share
 described_loss                 what was minimised
 sample_map                     samples in two dimensions: kernel PCA of the gate kernel
 position_contributions         what each letter of a sequence adds to the decision, exactly
 logo_heights                   which letters speak for a class
+
+Where a model has ``gate="groups"`` and no column of its rows holds them, functions of rows take `groups`.
 """
 
 from dataclasses import dataclass, fields, is_dataclass
@@ -16,6 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from localmkl._checks import check_integer
 from localmkl.estimators.gating import GateKernel
+from localmkl.estimators.groups import Grouped, GroupGate, rows_of, with_groups
 from localmkl.kernels import WeightedDegree
 from localmkl.kernels.alphabets import alphabet_letters, encode
 from localmkl.kernels.positions import position_shares
@@ -127,7 +131,7 @@ def kernel_shares(model):
     Returns
     -------
     ndarray of shape (n_clusters, n_kernels)
-        Rows sum to one.
+        Rows sum to one; `cluster_names` names them.
 
     Examples
     --------
@@ -151,13 +155,14 @@ def class_shares(model):
     return np.divide(weights, totals, out=even, where=totals > 0.0)
 
 
-def kernel_contributions(model, X):
+def kernel_contributions(model, X, *, groups=None):
     """Return the contribution of each kernel to the decision, over all clusters.
 
     Parameters
     ----------
     model : fitted estimator
     X : rows, or cross-Grams when precomputed
+    groups : array-like of shape (n_samples,), optional
 
     Returns
     -------
@@ -174,7 +179,7 @@ def kernel_contributions(model, X):
     >>> bool(np.allclose(sums, model.decision_function(X)))
     True
     """
-    parts = model.contributions(X)
+    parts = model.contributions(with_groups(X, groups))
     if parts.ndim == 4:
         winner = (parts.sum(axis=(2, 3)) + model.intercept_).argmax(axis=1)
         parts = parts[np.arange(len(parts)), winner]
@@ -188,6 +193,79 @@ def memberships_of(model, X=None):
         return model.memberships(X)
     known = getattr(model, "memberships_", None)
     return np.ones((np.shape(model.dual_coef_)[-1], 1)) if known is None else known
+
+
+def shared_part(model):
+    """Return the membership of all samples in the shared part beside clusters; 0 if there is none.
+
+    Where all is shared, nothing stands beside it: the one row of weights is that of all samples.
+    """
+    share = getattr(model, "shared_", 0.0)
+    return share if share < 1.0 else 0.0
+
+
+def cluster_names(model):
+    """Return a name for each row of the weights, no two alike: the shared part first, if there is one."""
+    check_is_fitted(model)
+    return numbered(model.cluster_names_)
+
+
+def local_memberships(model, memberships):
+    """Return the part of memberships that is not shared; rows sum to one."""
+    share = shared_part(model)
+    return memberships[:, 1:] / (1.0 - share) if share > 0.0 else memberships
+
+
+def has_groups(model):
+    """Whether known groups take the place of clusters; all may be shared among them."""
+    return hasattr(model, "groups_")
+
+
+def groups_of(model, X=None):
+    """Return the names of the groups of rows, by default of the training samples; "no group" for none."""
+    given = model.groups_ if X is None else model._groups_in(X)
+    return np.array(["no group" if group is None else str(group) for group in given], dtype=object)
+
+
+def main_clusters(model, X=None, *, groups=None):
+    """Return the main cluster of each sample: that of its largest membership, never the shared part.
+
+    With known groups it is the sample's own, also where that is new to the model and belongs to all alike.
+
+    Parameters
+    ----------
+    model : fitted estimator
+    X : rows, or cross-Grams when precomputed; optional
+        By default the training samples.
+    groups : array-like of shape (n_samples,), optional
+
+    Returns
+    -------
+    numbers : ndarray of shape (n_samples,)
+        Into `names`.
+    names : list of str
+        Those of the clusters or groups of the fit, without the shared part; then groups that are new.
+
+    Examples
+    --------
+    >>> from localmkl import CLMKLClassifier
+    >>> from localmkl.datasets import make_localized
+    >>> X, y = make_localized(80, random_state=0)[:2]
+    >>> model = CLMKLClassifier(shared=0.6, n_clusters=2, random_state=0).fit(X, y)
+    >>> numbers, names = main_clusters(model, X)
+    >>> names, sorted(set(numbers.tolist()))
+    (['cluster 1', 'cluster 2'], [0, 1])
+    """
+    names, X = cluster_names(model)[int(shared_part(model) > 0.0) :], with_groups(X, groups)
+    if not isinstance(getattr(model, "gate_", None), GroupGate):
+        return local_memberships(model, memberships_of(model, X)).argmax(axis=1), names
+    own = groups_of(model, X)
+    place = {label: number for number, label in enumerate(model.gate_.labels.tolist())}
+    for group in dict.fromkeys(own.tolist()):
+        if group not in place:
+            place[group] = len(names)
+            names = [*names, group]
+    return np.array([place[group] for group in own.tolist()], dtype=int), names
 
 
 def histories(model):
@@ -220,8 +298,10 @@ class SampleMap:
     explained: np.ndarray
 
 
-def sample_map(model, X=None, *, train=None, max_rows=1000):
+def sample_map(model, X=None, *, train=None, max_rows=1000, groups=None):
     """Place samples on a map by kernel PCA of the gate kernel, the kernel that says who is near whom.
+
+    With known groups there is none, and the mean of all kernels takes its place.
 
     Parameters
     ----------
@@ -232,6 +312,7 @@ def sample_map(model, X=None, *, train=None, max_rows=1000):
         With precomputed kernels, the square stack of the fit: a model does not keep it.
     max_rows : int, default=1000
         Most training rows that the axes are learned from, evenly spaced.
+    groups : array-like of shape (n_samples,), optional
 
     Returns
     -------
@@ -248,6 +329,8 @@ def sample_map(model, X=None, *, train=None, max_rows=1000):
     """
     check_integer("max_rows", max_rows, low=3)
     known = training_rows(model) if train is None else train
+    if train is not None and not isinstance(train, Grouped):
+        known = model._as_given(train)
     if known is None:
         raise ValueError(
             "The map needs the Grams of the training rows, which a model with precomputed kernels does "
@@ -260,7 +343,7 @@ def sample_map(model, X=None, *, train=None, max_rows=1000):
     placed = axes.fit_transform(gram)
     spread = np.trace(gram) - gram.mean(axis=0).sum()
     if X is not None or len(chosen) < n_train:
-        placed = axes.transform(_gate_gram(model, known if X is None else X, chosen))
+        placed = axes.transform(_gate_gram(model, known if X is None else with_groups(X, groups), chosen))
     missing = 2 - placed.shape[1]  # all rows on a line, or on a point
     explained = np.pad(axes.eigenvalues_, (0, missing)) / max(spread, np.finfo(float).tiny)
     return SampleMap(np.pad(placed, ((0, 0), (0, missing))), explained)
@@ -286,7 +369,7 @@ def sequence_columns(model):
     return [column for m, column in enumerate(found) if column not in found[:m]]
 
 
-def position_contributions(model, X, *, column=None):
+def position_contributions(model, X, *, column=None, groups=None):
     """Return the contribution of each letter to the decision through the weighted-degree kernels.
 
     The contribution of a word (some letters at which a sample agrees with a support vector) is spread
@@ -299,6 +382,7 @@ def position_contributions(model, X, *, column=None):
     X : rows
     column : str or int, optional
         Which column of sequences, where the kernels look at several.
+    groups : array-like of shape (n_samples,), optional
 
     Returns
     -------
@@ -326,21 +410,22 @@ def position_contributions(model, X, *, column=None):
             "Contributions of letters need `WeightedDegree` kernels"
             + (f" on `column`, one of {columns}, got {column!r}." if columns else ", the model has none.")
         )
+    X = with_groups(X, groups)
     rows, grams = model._compare(X)
     support = model.support_
     if not len(support):  # the same prediction for every row
         n_problems, n_clusters = len(np.atleast_2d(model.dual_coef_)), memberships_of(model).shape[1]
         parts = np.zeros((grams.shape[0], n_problems, n_clusters, model.kernels_[members[0]].length_))
         return parts[:, 0] if n_problems == 1 else parts
-    coefficients, weights = _expansion(model, rows, grams, members)
+    coefficients, weights = _expansion(model, X, rows, grams, members)
     n_rows, n_problems, n_clusters = weights.shape[:3]
     others = take_rows(model.rows_, support)
     kernels = [model.kernels_[m] for m in members]
     # One split for all kernels, unless a row weighs them differently (cosine, the activation of LMKL).
-    groups = [list(range(len(members)))] if weights.shape[3] == 1 else [[m] for m in range(len(members))]
+    together = [list(range(len(members)))] if weights.shape[3] == 1 else [[m] for m in range(len(members))]
     parts = np.zeros((n_rows, n_problems, n_clusters, kernels[0].length_))
-    for number, group in enumerate(groups):
-        shares = position_shares([kernels[m] for m in group], rows, others, coefficients[group])
+    for number, some in enumerate(together):
+        shares = position_shares([kernels[m] for m in some], rows_of(rows), others, coefficients[some])
         parts += shares.reshape(parts.shape) * weights[..., number, None]
     return parts[:, 0] if n_problems == 1 else parts
 
@@ -350,8 +435,8 @@ def weighted_degrees(model):
     return [m for m, kernel in enumerate(model.kernels_ or ()) if isinstance(kernel, WeightedDegree)]
 
 
-def _expansion(model, X, grams, members):
-    """Return the two factors of the expansion.
+def _expansion(model, X, rows, grams, members):
+    """Return the two factors of the expansion, of rows as they came and as the kernels see them.
 
     The coefficients of the support vectors, (M, n_support, n_problems * l), and what multiplies the sum over
     them at each row, (n, n_problems, l, M or 1).
@@ -363,7 +448,7 @@ def _expansion(model, X, grams, members):
             alpha[None, :, :, None] * np.moveaxis(model.gating_[:, support][:, :, members], 2, 0)[..., None]
         )
         everyone = slice(0, grams.shape[0])
-        weights = model._gating_block(X, grams, everyone)[:, :, None, members]
+        weights = model._gating_block(rows, grams, everyone)[:, :, None, members]
     else:
         betas = model.kernel_weights_.reshape(len(alpha), -1, len(model.factors_))[:, None, :, members]
         vectors = alpha[:, :, None, None] * model.memberships_[support][None, :, :, None] * betas
@@ -418,7 +503,7 @@ def decision_part(model, parts, label=None):
 def sequences_of(model, X, column=None):
     """Return the sequences that the weighted-degree kernels on a column see, and their alphabet."""
     kernel = next(model.kernels_[m] for m in weighted_degrees(model) if model.kernels_[m].column == column)
-    return list(kernel._sequences(X)), kernel.alphabet
+    return list(kernel._sequences(model._check_rows(X, reset=False))), kernel.alphabet
 
 
 def logo_heights(values, sequences, alphabet="dna"):

@@ -2,25 +2,32 @@
 
 Every function takes `ax`, an Axes to draw on (a new figure by default), and returns the Axes. What is drawn
 comes from the model itself or from `localmkl.explain`. matplotlib is imported when it is needed; it is the
-extra ``localmkl[plots]``.
+extra ``localmkl[plots]``. Models with ``gate="groups"`` whose rows hold no column of groups want these as
+`groups` wherever rows are given.
 """
 
 import numpy as np
 
 from localmkl._checks import check_option
 from localmkl.calibration import event_probabilities, reliability
+from localmkl.estimators.groups import with_groups
 from localmkl.explain import (
+    cluster_names,
     decision_part,
+    has_groups,
     histories,
     kernel_contributions,
     kernel_family,
     kernel_names,
     kernel_shares,
+    local_memberships,
     logo_heights,
+    main_clusters,
     memberships_of,
     position_contributions,
     sample_map,
     sequences_of,
+    shared_part,
     training_rows,
 )
 
@@ -30,6 +37,9 @@ PALETTE = ("#0f62a6", "#c25e00", "#0a7f5c", "#a03b86", "#5b6470", "#7a6a00", "#2
 MARKERS = "osD^vPX*"
 
 ACCENT = PALETTE[0]
+
+SHARED = "#c8ccd2"
+"""Colour of what all samples share: lighter than any cluster or class, which it is not."""
 
 BASES = {"A": 2, "C": 0, "G": 1, "T": 7, "U": 7}
 RESIDUES = {
@@ -45,7 +55,9 @@ GREY = 4
 
 
 def plot_weights(model, *, ax=None):
-    """Draw the share of each kernel in the weights of each cluster, as a heat map.
+    """Draw the share of each kernel in the weights of each cluster or group, as a heat map.
+
+    A shared part comes first.
 
     Parameters
     ----------
@@ -78,22 +90,29 @@ def plot_weights(model, *, ax=None):
     ax.set_xticks(
         range(len(names)), names, rotation=60 if slanted else 0, ha="right" if slanted else "center"
     )
-    ax.set_yticks(range(len(shares)), range(1, len(shares) + 1))
+    ax.set_yticks(range(len(shares)), cluster_names(model))
     family = kernel_family(model)
-    ax.set(xlabel=f"kernel ({family})" if family else "kernel", ylabel="cluster", title="Kernel weights")
+    ax.set(xlabel=f"kernel ({family})" if family else "kernel", ylabel=_word(model), title="Kernel weights")
     return ax
 
 
-def plot_memberships(model, X=None, *, ax=None):
+def _word(model):
+    """Return the noun for what has weights of its own."""
+    return "group" if has_groups(model) else "cluster"
+
+
+def plot_memberships(model, X=None, *, groups=None, ax=None):
     """Draw the memberships of all samples, one column each, as geneticists draw ancestry.
 
-    Samples are sorted by their main cluster, and within it by how clearly they belong there.
+    Samples are sorted by their main cluster, and within it by how clearly they belong there. What all share
+    lies below.
 
     Parameters
     ----------
     model : fitted estimator with clusters
     X : rows, or cross-Grams when precomputed; optional
         By default the training samples.
+    groups : array-like of shape (n_samples,), optional
     ax : matplotlib Axes, optional
 
     Returns
@@ -109,12 +128,14 @@ def plot_memberships(model, X=None, *, ax=None):
     >>> plot_memberships(model).get_ylabel()
     'membership'
     """
-    given = sorted_memberships(memberships_of(model, X))
+    given = memberships_of(model, with_groups(X, groups))
+    given = given[clearest_first(local_memberships(model, given))]
     ax = _axes(ax)
     at, bottom = np.arange(len(given)), np.zeros(len(given))
-    for j, part in enumerate(given.T):
-        color = PALETTE[j % len(PALETTE)]
-        ax.bar(at, part, width=1.0, bottom=bottom, color=color, label=f"cluster {j + 1}", linewidth=0)
+    first = int(shared_part(model) > 0.0)
+    for j, (part, name) in enumerate(zip(given.T, cluster_names(model), strict=True)):
+        color = PALETTE[(j - first) % len(PALETTE)] if j >= first else SHARED
+        ax.bar(at, part, width=1.0, bottom=bottom, color=color, label=name, linewidth=0)
         bottom += part
     ax.set(
         xlim=(-0.5, len(given) - 0.5),
@@ -127,13 +148,13 @@ def plot_memberships(model, X=None, *, ax=None):
     return ax
 
 
-def sorted_memberships(memberships):
-    """Return memberships with the rows sorted by main cluster, the clearest first."""
-    return memberships[np.lexsort((-memberships.max(axis=1), memberships.argmax(axis=1)))]
+def clearest_first(memberships):
+    """Return the numbers of samples by main cluster, the clearest first; without what all share."""
+    return np.lexsort((-memberships.max(axis=1), memberships.argmax(axis=1)))
 
 
-def plot_map(model, X=None, *, y=None, color_by="cluster", train=None, ax=None):
-    """Draw the samples in two dimensions: kernel PCA of the gate kernel.
+def plot_map(model, X=None, *, y=None, color_by="cluster", train=None, groups=None, ax=None):
+    """Draw the samples in two dimensions: kernel PCA of the gate kernel, or of the mean of all with groups.
 
     Parameters
     ----------
@@ -143,10 +164,11 @@ def plot_map(model, X=None, *, y=None, color_by="cluster", train=None, ax=None):
     y : array-like of shape (n_samples,), optional
         Needed for ``color_by="target"``.
     color_by : {"cluster", "target", "prediction"} or int, default="cluster"
-        An integer stands for a kernel: its contribution to the decision (with several classes, to that for
-        the predicted one).
+        By cluster: the main one, or the sample's known group. An integer stands for a kernel: its
+        contribution to the decision (with several classes, to that for the predicted one).
     train : GramStack, optional
         With precomputed kernels, the square stack of the fit.
+    groups : array-like of shape (n_samples,), optional
     ax : matplotlib Axes, optional
 
     Returns
@@ -162,9 +184,10 @@ def plot_map(model, X=None, *, y=None, color_by="cluster", train=None, ax=None):
     >>> plot_map(model, y=y, color_by="target").get_title()
     'Samples by the gate kernel'
     """
+    X = with_groups(X, groups)
     placed = sample_map(model, X, train=train)
-    rows = (training_rows(model) if train is None else train) if X is None else X
-    values = _map_values(model, rows, y, color_by)
+    rows = (training_rows(model) if train is None else model._as_given(train)) if X is None else X
+    values, names = _map_values(model, rows, y, color_by)
     ax = _axes(ax)
     x1, x2 = placed.coordinates.T
     if values.dtype.kind == "f":
@@ -175,29 +198,34 @@ def plot_map(model, X=None, *, y=None, color_by="cluster", train=None, ax=None):
         label = f"contribution of {kernel_names(model)[color_by]}" if centred else color_by
         ax.figure.colorbar(points, ax=ax, label=label)
     else:
-        for number, value in enumerate(np.unique(values)):
-            own = values == value
+        for number in np.unique(values):
+            own = values == number
             style = {"color": PALETTE[number % len(PALETTE)], "marker": MARKERS[number % len(MARKERS)]}
-            ax.scatter(x1[own], x2[own], s=16, alpha=0.8, linewidths=0, label=str(value), **style)
-        ax.legend(title=color_by, frameon=False)
+            ax.scatter(x1[own], x2[own], s=16, alpha=0.8, linewidths=0, label=names[number], **style)
+        ax.legend(title=_word(model) if color_by == "cluster" else color_by, frameon=False)
     first, second = 100.0 * placed.explained
     ax.set(
         xlabel=f"first axis ({first:.0f} % of the variance)",
         ylabel=f"second axis ({second:.0f} %)",
-        title="Samples by the gate kernel",
+        title=f"Samples by {'the mean of all kernels' if has_groups(model) else 'the gate kernel'}",
     )
     return ax
 
 
 def _map_values(model, X, y, color_by):
+    """Return numbers to colour samples by: real ones, or those of the names that are returned too."""
     if isinstance(color_by, int | np.integer):
-        return kernel_contributions(model, X)[:, color_by]
+        return kernel_contributions(model, X)[:, color_by], None
     check_option("color_by", color_by, ("cluster", "target", "prediction"))
     if color_by == "cluster":
-        return model.memberships(X).argmax(axis=1) + 1
+        return main_clusters(model, X)
     if color_by == "target" and y is None:
         raise ValueError("`y` must be given to colour the map by the target, got None.")
-    return np.asarray(model.predict(X) if color_by == "prediction" else y)
+    values = np.asarray(model.predict(X) if color_by == "prediction" else y)
+    if values.dtype.kind == "f":
+        return values, None
+    labels, numbers = np.unique(values, return_inverse=True)
+    return numbers, [str(label) for label in labels]
 
 
 def plot_convergence(model, *, ax=None):
@@ -236,7 +264,9 @@ def plot_convergence(model, *, ax=None):
     return ax
 
 
-def plot_learning_curves(models, X, y, *, train_sizes=(0.2, 0.4, 0.6, 0.8, 1.0), cv=5, scoring=None, ax=None):
+def plot_learning_curves(
+    models, X, y, *, train_sizes=(0.2, 0.4, 0.6, 0.8, 1.0), cv=5, scoring=None, groups=None, ax=None
+):
     """Draw the cross-validated score of one or several models against the number of training samples.
 
     Parameters
@@ -246,6 +276,7 @@ def plot_learning_curves(models, X, y, *, train_sizes=(0.2, 0.4, 0.6, 0.8, 1.0),
     train_sizes : sequence, default=(0.2, 0.4, 0.6, 0.8, 1.0)
     cv, scoring : optional
         As in scikit-learn's `learning_curve`.
+    groups : array-like of shape (n_samples,), optional
     ax : matplotlib Axes, optional
 
     Returns
@@ -268,7 +299,7 @@ def plot_learning_curves(models, X, y, *, train_sizes=(0.2, 0.4, 0.6, 0.8, 1.0),
         style = {"color": PALETTE[number % len(PALETTE)]}
         drawn = LearningCurveDisplay.from_estimator(
             model,
-            X,
+            with_groups(X, groups),
             y,
             train_sizes=np.asarray(train_sizes),
             cv=cv,
@@ -284,7 +315,7 @@ def plot_learning_curves(models, X, y, *, train_sizes=(0.2, 0.4, 0.6, 0.8, 1.0),
     return ax
 
 
-def plot_reliability(models, X, y, *, label=None, n_bins=10, ax=None):
+def plot_reliability(models, X, y, *, label=None, n_bins=10, groups=None, ax=None):
     """Draw predicted probabilities against how often they came true, in bins of equal counts.
 
     On the diagonal, an event of probability 0.3 comes true three times of ten. Bars are 95 % intervals.
@@ -300,6 +331,7 @@ def plot_reliability(models, X, y, *, label=None, n_bins=10, ax=None):
         probable one of each sample.
     n_bins : int, default=10
         Most bins.
+    groups : array-like of shape (n_samples,), optional
     ax : matplotlib Axes, optional
 
     Returns
@@ -316,6 +348,7 @@ def plot_reliability(models, X, y, *, label=None, n_bins=10, ax=None):
     'predicted probability'
     """
     named = models if isinstance(models, dict) else {type(models).__name__: models}
+    X = with_groups(X, groups)
     given = {name: (model.predict_proba(X), y, model.classes_, label) for name, model in named.items()}
     found = {name: reliability(*event_probabilities(*one), n_bins=n_bins) for name, one in given.items()}
     ax = _axes(ax)
@@ -329,11 +362,11 @@ def plot_reliability(models, X, y, *, label=None, n_bins=10, ax=None):
     return ax
 
 
-def plot_positions(model, X, *, label=None, column=None, ax=None):
-    """Draw how much each position of the sequences moves the decision, one line per cluster.
+def plot_positions(model, X, *, label=None, column=None, groups=None, ax=None):
+    """Draw how much each position of the sequences moves the decision, one line per cluster or group.
 
-    That is the standard deviation, over the samples of the cluster, of the position's contribution: a letter
-    that says the same about every sample has no importance.
+    That is the standard deviation, over the samples whose main cluster it is, of the position's contribution:
+    a letter that says the same about every sample has no importance.
 
     Parameters
     ----------
@@ -343,6 +376,7 @@ def plot_positions(model, X, *, label=None, column=None, ax=None):
         The class whose decision is meant; the last by default.
     column : str or int, optional
         As in `position_contributions`.
+    groups : array-like of shape (n_samples,), optional
     ax : matplotlib Axes, optional
 
     Returns
@@ -360,19 +394,20 @@ def plot_positions(model, X, *, label=None, column=None, ax=None):
     >>> plot_positions(model, X).get_xlabel()
     'position'
     """
+    X = with_groups(X, groups)
     values = decision_part(model, position_contributions(model, X, column=column), label)
-    clusters = memberships_of(model, X).argmax(axis=1)
+    clusters, names = main_clusters(model, X)
     ax = _axes(ax)
     for j in np.unique(clusters):
         line = values[clusters == j].std(axis=0)
         at = np.arange(1, len(line) + 1)
-        ax.plot(at, line, color=PALETTE[j % len(PALETTE)], drawstyle="steps-mid", label=f"cluster {j + 1}")
+        ax.plot(at, line, color=PALETTE[j % len(PALETTE)], drawstyle="steps-mid", label=names[j])
     ax.set(xlabel="position", ylabel="importance", title="Importance of positions", ylim=(0, None))
     ax.legend(frameon=False)
     return ax
 
 
-def plot_logo(model, X, *, label=None, cluster=None, column=None, ax=None):
+def plot_logo(model, X, *, label=None, cluster=None, column=None, groups=None, ax=None):
     """Draw which letters speak for a class: a sequence logo of contributions.
 
     A letter's height is its part of the mean contribution at its position, over the samples predicted to be
@@ -384,10 +419,11 @@ def plot_logo(model, X, *, label=None, cluster=None, column=None, ax=None):
     X : rows
     label : optional
         One of ``model.classes_``; the last by default.
-    cluster : int, optional
-        Only the samples whose main cluster is this one, counted from 0.
+    cluster : int or str, optional
+        Only the samples whose main cluster (or group) is this one, counted from 0 or by its name.
     column : str or int, optional
         As in `position_contributions`.
+    groups : array-like of shape (n_samples,), optional
     ax : matplotlib Axes, optional
 
     Returns
@@ -405,18 +441,24 @@ def plot_logo(model, X, *, label=None, cluster=None, column=None, ax=None):
     >>> plot_logo(model, X).get_title()
     'What speaks for 1'
     """
+    X = with_groups(X, groups)
     values = decision_part(model, position_contributions(model, X, column=column), label)
     label = model.classes_[-1] if label is None else label
     chosen = model.predict(X) == label
+    where = ""
     if cluster is not None:
-        chosen &= memberships_of(model, X).argmax(axis=1) == cluster
+        numbers, names = main_clusters(model, X)
+        counted = isinstance(cluster, int | np.integer) and 0 <= cluster < len(names)
+        name = names[cluster] if counted else cluster
+        check_option("cluster", name, names)
+        chosen &= numbers == names.index(name)
+        where = f" in {name}"
     if not chosen.any():
         raise ValueError(f"A logo needs samples predicted to be {label!r}, got none among {len(chosen)}.")
     sequences, alphabet = sequences_of(model, X, column)
     kept = [sequences[i] for i in np.flatnonzero(chosen)]
     heights, letters = logo_heights((values - values.mean(axis=0))[chosen], kept, alphabet)
     ax = draw_letters(_axes(ax), heights, letters)
-    where = "" if cluster is None else f" in cluster {cluster + 1}"
     ax.set(xlabel="position", ylabel="contribution", title=f"What speaks for {label}{where}")
     return ax
 

@@ -8,29 +8,14 @@ from localmkl.cli.files import GRAMS, SEQUENCES, TABLE
 from localmkl.cli.kernels import default_kernels
 from localmkl.cli.words import in_words
 
-SHARED = "shared"
-"""Name of the part that all rows share."""
-
 
 def describe_model(subject):
     """Return the description of a model, as a record and as text."""
-    from localmkl.explain import described_loss, kernel_shares, memberships_of
+    from localmkl.explain import cluster_names, described_loss, kernel_shares
 
     model, made = subject.model, getattr(subject.given, "made_", {})
     shares = kernel_shares(model)
-    shown = (
-        "C",
-        "p",
-        "n_clusters",
-        "evenness",
-        "shared",
-        "groups",
-        "normalize",
-        "tol",
-        "class_weight",
-        "random_state",
-    )
-    parameters = {name: value for name, value in model.get_params(deep=False).items() if name in shown}
+    parameters = _parameters(model)
     record = {
         "method": subject.method,
         "task": "classification" if subject.classifier else "regression",
@@ -39,9 +24,9 @@ def describe_model(subject):
         "support_vectors": len(model.support_),
         "parameters": _plain({**described_loss(model), **parameters}),
         "kernels": list(subject.kernels),
+        "clusters": cluster_names(model),
         "kernel_shares": shares.round(6).tolist(),
-        "clusters": list(model.cluster_names_),
-        "cluster_sizes": memberships_of(model).mean(axis=0).round(6).tolist(),
+        "cluster_sizes": _sizes(model),
         "duality_gap": model.duality_gap_,
         "tolerance": model.tol,
         "updates": int(model.n_iter_),
@@ -63,22 +48,35 @@ def _decisive(search):
     return named if named in search.cv_results_ else "mean_test_score"
 
 
-def _size(name, size, record):
-    """Return the size of a cluster in words: its part of what the rows do not share."""
-    shared = record["parameters"].get("shared", 0.0)
-    if name == SHARED and shared:
-        return f"{100 * size:.0f} % of every row"
-    return f"{100 * size / (1.0 - shared):.0f} % of the rows"
-
-
 def _plain(values):
     """Return values that JSON can hold: an infinite p is written as text."""
     return {name: "inf" if value == float("inf") else value for name, value in values.items()}
 
 
+def _parameters(model):
+    """Return the parameters that say most about a model; those of clusters where groups are not known."""
+    from localmkl.explain import has_groups
+
+    shown = ["C", "p", "shared", "normalize", "tol", "class_weight", "random_state"]
+    shown += ["gate", "groups"] if has_groups(model) else ["n_clusters", "evenness"]
+    given = model.get_params(deep=False)
+    shown += [] if given.get("scale_C", True) else ["scale_C"]
+    return {name: value for name, value in given.items() if name in shown}
+
+
+def _sizes(model):
+    """Return the share of the rows in each cluster; all are in the shared part."""
+    from localmkl.explain import local_memberships, memberships_of, shared_part
+
+    sizes = local_memberships(model, memberships_of(model)).mean(axis=0).round(6).tolist()
+    return [1.0, *sizes] if shared_part(model) else sizes
+
+
 def _model_text(record):
     parameters = ", ".join(
-        f"{name} {_number(value)}" for name, value in record["parameters"].items() if value is not None
+        f"{name} {_number(value)}"
+        for name, value in record["parameters"].items()
+        if value is not None and (name, value) != ("shared", 0.0)
     )
     certified = "certified" if record["duality_gap"] <= record["tolerance"] else "NOT converged"
     of_what = ""
@@ -99,15 +97,14 @@ def _model_text(record):
         lines.append(
             f"tuned      {tuned['metric']} {tuned['score']:.4f} at {chosen}: best of {tuned['candidates']}"
         )
-    for name, shares, size in zip(
-        *(record[key] for key in ("clusters", "kernel_shares", "cluster_sizes")), strict=True
-    ):
+    rows = zip(record["clusters"], record["kernel_shares"], record["cluster_sizes"], strict=True)
+    for name, shares, size in rows:
         where = "weights" if len(record["kernel_shares"]) == 1 else name
         order = np.argsort(shares)[::-1][:3]
         best = ", ".join(
             f"{record['kernels'][m]} {100 * shares[m]:.0f} %" for m in order if shares[m] >= 0.005
         )
-        size_text = "" if where == "weights" else f" ({_size(name, size, record)})"
+        size_text = "" if len(record["clusters"]) == 1 else f" ({100 * size:.0f} % of the rows)"
         lines.append(f"{where:<10} {best}{size_text}")
     made = record["made"]
     if made:

@@ -135,18 +135,24 @@ def heat_map(rows, *, order, titles=("", ""), form=".0f", from_zero=True):
     return finish(cells + text, height=26 * len(order[1]))
 
 
-def bands(rows, *, names, n_samples):
-    """Return memberships as stacked bands: fields "at", "cluster", "number" (of the cluster) and "share"."""
+def bands(rows, *, names, n_samples, shared=False, noun="cluster"):
+    """Return memberships as stacked bands: fields "at", "cluster", "number" (of the cluster) and "share".
+
+    The first of the names is that of the shared part, if there is one.
+    """
+    hue = _group_scale(names[shared:])
+    if shared:
+        hue = alt.Scale(domain=names, range=[LINE, *hue["range"]])
     across = alt.Scale(domain=[0, n_samples], nice=False)
     chart = (
         alt.Chart(_rows(rows))
         .mark_area(interpolate="step-after", aria=False)
         .encode(
-            x=alt.X("at:Q", title="sample, sorted by main cluster", scale=across, axis=alt.Axis(tickCount=6)),
+            x=alt.X("at:Q", title=f"sample, sorted by main {noun}", scale=across, axis=alt.Axis(tickCount=6)),
             y=alt.Y("share:Q", title="membership", stack="zero", scale=alt.Scale(domain=[0, 1])),
-            color=alt.Color("cluster:N", scale=_group_scale(names), title=None),
+            color=alt.Color("cluster:N", scale=hue, title=None),
             order=alt.Order("number:Q"),
-            tooltip=_tooltips(("cluster", "cluster", None)),
+            tooltip=_tooltips(("cluster", "part", None)),
         )
     )
     return finish(chart, height=220)
@@ -182,7 +188,7 @@ def lines(rows, *, order, colors, dashes=None, titles, points=False, domains=(No
 
 def dots(rows, *, order, order_rows, colors, title):
     """Return a row for each group and a dot for each method: fields "group", "method", "value"."""
-    shapes = ["circle", "square", "diamond", "triangle-up"][: len(order)]
+    shapes = _cycle(SHAPES, len(order))
     chart = (
         alt.Chart(_rows(rows))
         .mark_point(size=110, filled=True, opacity=1, aria=False)

@@ -1,12 +1,14 @@
 """The report's page: sections in, one HTML file out, which needs no network."""
 
 import json
+import warnings
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
 
 from localmkl._checks import check_integer
 from localmkl._files import check_place, write_whole
+from localmkl.report.prose import brief
 from localmkl.report.quality import TRAINING, assess
 from localmkl.report.subject import Subject
 
@@ -18,6 +20,7 @@ def write_report(
     X=None,
     y=None,
     train=None,
+    groups=None,
     names=None,
     kernel_names=None,
     title=None,
@@ -41,8 +44,10 @@ def write_report(
     y : array-like of shape (n_samples,), optional
         Their targets. Quality is measured on those rows that the model was not trained on. If it was trained
         on all of them, it is cross-validated.
-    train : tuple (X, y), optional
+    train : tuple (X, y) or (X, y, groups), optional
         The training data: needed beside held-out data for the baselines and the bound.
+    groups : array-like of shape (n_samples,), optional
+        The groups of the rows of `X`, for a model with ``gate="groups"`` that finds them in no column.
     names : sequence of str, optional
         Names of the rows of `X`.
     kernel_names : sequence of str, optional
@@ -50,7 +55,8 @@ def write_report(
     cv : int, default=5
         Folds of the cross-validation; 0 for none.
     baselines : bool, default=True
-        Fit equal weights (UNIF) and global weights (MKL) for comparison.
+        Fit equal weights (UNIF) and global weights (MKL) for comparison; for a model of known groups also
+        one model for each group, and one that shares nothing.
     seconds : float, optional
         How long the training took.
     max_samples : int, default=1000
@@ -83,10 +89,12 @@ def write_report(
     check_integer("random_state", random_state, low=0)
     path = Path(path)
     check_place(path)
-    subject = Subject(model, X, y, train, names, kernel_names, max_samples, random_state)
+    subject = Subject(model, X, y, train, names, kernel_names, max_samples, random_state, groups)
     subject.check_decisions()
-    quality = assess(subject, cv=cv, baselines=baselines, seconds=seconds)
-    sections, modes = all_sections(subject, quality, seconds)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "There are rows of groups")  # said above, and on the page
+        quality = assess(subject, cv=cv, baselines=baselines, seconds=seconds)
+        sections, modes = all_sections(subject, quality, seconds)
     page = render(
         sections,
         title=title or f"{subject.method}: what matters where",
@@ -94,6 +102,7 @@ def write_report(
         facts=facts(subject, quality),
         modes=modes,
         kernels=subject.kernels,
+        regions=subject.regions,
     )
     # Half of a surrogate pair, as in file names that are no UTF-8, is written by its number.
     write_whole(path, page.encode("utf-8", "backslashreplace"))
@@ -104,15 +113,17 @@ def facts(subject, quality):
     """Return the few numbers that stand at the top, as (name, value)."""
     shown = [("method", subject.method), ("training samples", f"{subject.n_train:,}")]
     shown.append(("kernels", f"{len(subject.kernels):,}"))
-    if subject.n_clusters > 1:
-        shown.append(("clusters", f"{subject.n_clusters:,}"))
+    if not subject.alike:
+        shown.append((f"{subject.noun}s", f"{len(subject.regions) - bool(subject.shared):,}"))
+    if subject.shared:
+        shown.append(("shared", brief(subject.shared)))
     if quality is not None and quality.kind != TRAINING:
         shown.append((f"{quality.main.name}, {quality.kind}", quality.main.written(quality.score)))
     missed = ", not converged" if subject.unfinished else ""
     return [*shown, ("duality gap", f"{subject.model.duality_gap_:.0e}{missed}")]
 
 
-def render(sections, *, title, lead, facts, modes, kernels):
+def render(sections, *, title, lead, facts, modes, kernels, regions):
     """Return the page as text."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
     from markupsafe import Markup
@@ -129,6 +140,7 @@ def render(sections, *, title, lead, facts, modes, kernels):
         "charts": {figure.key: figure.spec for figure in figures if figure.spec is not None},
         "modes": modes,
         "kernels": kernels,
+        "regions": regions,
     }
     return environment.get_template("page.html.jinja").render(
         title=title,

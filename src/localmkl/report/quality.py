@@ -15,20 +15,18 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from scipy.special import logit
-from sklearn.base import clone
-from sklearn.exceptions import ConvergenceWarning, FitFailedWarning
-from sklearn.model_selection import KFold, StratifiedKFold, cross_val_predict
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import KFold, StratifiedKFold
 from sklearn.pipeline import Pipeline
 
-from localmkl.estimators import MKLClassifier, MKLRegressor, UniformMKLClassifier, UniformMKLRegressor
-from localmkl.explain import memberships_of
+from localmkl.explain import local_memberships, memberships_of
 from localmkl.kernels.stack import take_rows
 from localmkl.report.metrics import Metric, choose_metrics
 from localmkl.report.prose import brief, class_name, count
+from localmkl.report.refits import BASELINES, baseline, decide_by_folds, fit, group_rivals, strength
 from localmkl.report.subject import decide, predicted
 
 HELD_OUT, CROSS_VALIDATED, TRAINING = "held-out", "cross-validated", "training"
-BASELINES = {"MKL": (MKLClassifier, MKLRegressor), "UNIF": (UniformMKLClassifier, UniformMKLRegressor)}
 RESAMPLES = 400
 """Bootstrap samples: ten of them lie beyond each end of a 95 % interval, which steadies the ends."""
 
@@ -132,6 +130,10 @@ class Quality:
         Metrics that these rows do not define.
     floors : dict of str to float
         What `floor` is, for each metric.
+    groups : ndarray or None
+        Known group of each row, where the model was trained on several.
+    others : dict of str to ndarray
+        Decisions of what a model of known groups is compared with beside the baselines.
     """
 
     kind: str
@@ -151,6 +153,8 @@ class Quality:
     twins: dict[str, str] = field(default_factory=dict)
     undefined: list[Metric] = field(default_factory=list)
     floors: dict[str, float] = field(default_factory=dict)
+    groups: np.ndarray | None = None
+    others: dict[str, np.ndarray] = field(default_factory=dict)
 
     @property
     def main(self):
@@ -179,11 +183,14 @@ def assess(subject, *, cv=5, baselines=True, seconds=None):
         return None
     twins = twin_baselines(subject) if baselines else {}
     names = [name for name in BASELINES if baselines and name not in (subject.method, *twins)]
+    rivals = group_rivals(subject) if baselines else {}
     with _noting_unfinished() as unfinished:
         if (subject.known & ~subject.seen).any():
-            kind, X, y, found, facts = _on_held_out(subject, names)
+            kind, X, y, found, facts = _on_held_out(subject, names, rivals)
         else:
-            kind, X, y, found, facts = _by_folds(subject, names, cv)
+            kind, X, y, found, facts = _by_folds(subject, names, rivals, cv)
+    facts["others"] = {name: found.pop(name)[0] for name in rivals if name in found}
+    facts["groups"] = subject.groups_in(X) if subject.grouped else None
     found[subject.method] = found[subject.method][0], subject.model.duality_gap_, seconds
     return _judge(subject, kind, X, y, found, twins=twins, n_unfinished=len(unfinished), **facts)
 
@@ -192,12 +199,15 @@ def twin_baselines(subject):
     """Return the baselines that are the model itself by construction, each with the reason."""
     twins, method = {}, subject.method
     if method in ("CLMKL", "HLMKL") and subject.alike:
-        n_clusters = subject.model.kernel_weights_.shape[-2]
-        twins["MKL"] = "with one cluster the model is MKL"
-        if n_clusters > 1:
+        n_clusters = local_memberships(subject.model, memberships_of(subject.model)).shape[1]
+        twins["MKL"] = f"with one {subject.noun} the model is MKL"
+        if getattr(subject.model, "shared_", 0.0) == 1.0:
+            twins["MKL"] = "all is shared; the model is MKL"
+        elif n_clusters > 1:
+            times = f", with C times {brief(strength(subject))}" if strength(subject) < 1.0 else ""
             twins["MKL"] = (
                 f"all samples have the same memberships in the {n_clusters} clusters, which are the same by "
-                f"construction; the model is MKL, with C times {brief(strength(subject))}"
+                f"construction; the model is MKL{times}"
             )
     if method == "MKL" or "MKL" in twins:
         if len(subject.kernels) == 1:
@@ -207,12 +217,6 @@ def twin_baselines(subject):
     elif method == "UNIF" and len(subject.kernels) == 1:
         twins["MKL"] = "with one kernel there are no weights to learn"
     return twins
-
-
-def strength(subject):
-    """Return sum_j c_j^2 of the memberships c that all samples share: the kernel of MKL is as much larger."""
-    shared = memberships_of(subject.model)[0]
-    return float(shared @ shared) if subject.alike else 1.0
 
 
 @contextmanager
@@ -229,44 +233,54 @@ def _noting_unfinished():
             warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
 
 
-def _on_held_out(subject, names):
+def _on_held_out(subject, names, rivals):
     """Return the decisions of the model and its baselines on the rows that it was not trained on."""
     chosen = np.flatnonzero(subject.known & ~subject.seen)
     X, y = take_rows(subject.X, chosen), subject.truth(chosen)
     found: dict[str, tuple] = {subject.method: (decide(subject.whole, X), None, None)}
-    for name in names if subject.training is not None else ():
+    for name in (*names, *rivals) if subject.training is not None else ():
         start = time.perf_counter()
-        baseline = _baseline(subject, name).fit(*subject.training)
+        rival = fit(rivals[name] if name in rivals else baseline(subject, name), *subject.training)
         took = time.perf_counter() - start
-        inner = baseline[-1] if isinstance(baseline, Pipeline) else baseline
-        found[name] = decide(baseline, X), inner.duality_gap_, took
+        inner = rival[-1] if isinstance(rival, Pipeline) else rival
+        found[name] = decide(rival, X), getattr(inner, "duality_gap_", None), took
     n_seen = int((subject.known & subject.seen).sum())
     return HELD_OUT, X, y, found, {"n_seen": n_seen, "n_strange": int((~subject.known).sum())}
 
 
-def _by_folds(subject, names, cv):
+def _by_folds(subject, names, rivals, cv):
     """Return the decisions on each fold of models fitted without it; else those of the model itself."""
     n_folds, why = _folds(subject, cv)
     if n_folds:
         X, y = subject.training
-        kind = StratifiedKFold if subject.classifier else KFold
-        folds = list(kind(n_folds, shuffle=True, random_state=subject.seed).split(np.zeros(len(y)), y))
-        way = "decision_function" if subject.classifier else "predict"
+        folds = _split(subject, n_folds)
         try:
-            own = cross_val_predict(clone(subject.whole), X, y, cv=folds, method=way)
+            own = decide_by_folds(subject.whole, X, y, folds)
         except ValueError as error:  # fewer samples than clusters, for instance
             why = f"without a fold, the model cannot be fitted ({str(error).rstrip('.')})"
         else:
             found = {subject.method: (own, None, None)}
-            for name in names:
-                baseline = _baseline(subject, name)
-                found[name] = cross_val_predict(baseline, X, y, cv=folds, method=way), None, None
+            for name in (*names, *rivals):
+                rival = rivals[name] if name in rivals else baseline(subject, name)
+                found[name] = decide_by_folds(rival, X, y, folds), None, None
             facts = {"n_folds": n_folds, "why": why, "tuned": subject.search is not None}
             return CROSS_VALIDATED, X, y, found, facts
     chosen = np.flatnonzero(subject.known)
     X, y = take_rows(subject.X, chosen), subject.truth(chosen)
     found = {subject.method: (decide(subject.whole, X), None, None)}
     return TRAINING, X, y, found, {"why": why, "n_strange": len(subject.y) - len(y)}
+
+
+def _split(subject, n_folds):
+    """Return folds with all classes and, where there are enough samples of each, all groups alike."""
+    X, y = subject.training
+    strata = y if subject.classifier else None
+    if subject.grouped:
+        groups = np.unique(subject.groups_in(X).astype(str), return_inverse=True)[1]
+        cells = groups * len(y) + np.unique(y, return_inverse=True)[1] if subject.classifier else groups
+        strata = cells if np.unique(cells, return_counts=True)[1].min() >= n_folds else strata
+    kind = KFold if strata is None else StratifiedKFold
+    return list(kind(n_folds, shuffle=True, random_state=subject.seed).split(np.zeros(len(y)), strata))
 
 
 def _folds(subject, cv):
@@ -284,49 +298,9 @@ def _folds(subject, cv):
     return (0 if most < 2 else min(cv, most)), why
 
 
-def is_tuned(subject):
-    """Whether baselines are searched over the grid of the model: one of a random search is not known."""
-    grid, drawn = (getattr(subject.search, name, None) for name in ("param_grid", "n_iter"))
-    return grid is not None and drawn is None
-
-
-def _baseline(subject, name):
-    """Return a baseline with the kernels and parameters of the model, tuned in the same way as that."""
-    kind = BASELINES[name][0 if subject.classifier else 1]
-    known = kind().get_params(deep=False)
-    params = subject.model.get_params(deep=False)
-    baseline = kind(**{key: value for key, value in params.items() if key in known})
-    baseline.set_params(C=strength(subject) * baseline.C)
-    prefix = ""
-    if isinstance(subject.whole, Pipeline):
-        *steps, (last, _) = clone(subject.whole).steps
-        baseline, prefix = Pipeline([*steps, (last, baseline)]), f"{last}__"
-    if not is_tuned(subject):
-        return baseline
-    grid = subject.search.param_grid
-    grids = [grid] if isinstance(grid, dict) else grid
-    searched = known.keys() - {"loss", "quantile"}  # with others, its scores would mean something else
-    allowed = [
-        {key: values for key, values in one.items() if key.removeprefix(prefix) in searched} for one in grids
-    ]
-    search = clone(subject.search).set_params(estimator=baseline, param_grid=allowed, refit=True)
-    if "checkpoint" in search.get_params(deep=False):
-        search.set_params(checkpoint=None)
-    try:
-        with warnings.catch_warnings():  # candidates that fail do not count
-            warnings.simplefilter("ignore", FitFailedWarning)
-            warnings.filterwarnings("ignore", "One or more of the test scores are non-finite")
-            search.fit(*subject.training)
-    except ValueError as error:
-        raise ValueError(
-            f"The baseline {name} cannot be searched over the grid of the model; leave the baselines out."
-        ) from error
-    return clone(baseline).set_params(**search.best_params_)
-
-
 def _judge(subject, kind, X, y, found, **facts):
     """Return the `Quality` of decisions ``found = {name: (decisions, gap, seconds)}``."""
-    clusters = subject.belonging(X).argmax(axis=1)
+    clusters = subject.main_of(X)
     parts = [np.flatnonzero(clusters == j) for j in range(subject.n_clusters)]
     classes = subject.model.classes_ if subject.classifier else []
     predictions = {name: predicted(subject.model, decisions) for name, (decisions, _, _) in found.items()}
@@ -350,7 +324,7 @@ def _judge(subject, kind, X, y, found, **facts):
     metrics = [metric for metric in wanted if np.isfinite(scores(first, metric, everyone[None])).all()]
     main = metrics[0]
     drawn: dict = {(name, metric): [] for name in found for metric in metrics}
-    for rows in _resamples(len(y), subject.seed):
+    for rows in resamples(len(y), subject.seed):
         for (name, metric), values in drawn.items():
             values.append(scores(name, metric, rows))
     spread = {key: np.concatenate(values) for key, values in drawn.items()}
@@ -360,18 +334,18 @@ def _judge(subject, kind, X, y, found, **facts):
             metric.name: Score.of(scores(name, metric, everyone[None])[0], spread[name, metric], len(y))
             for metric in metrics
         }
-        behind, apart, verdict = None, 0, 0
+        behind, n_apart, verdict = None, 0, 0
         if methods:
             own = methods[first].scores[main.name].value
             ahead = main.sign * (own - scored[main.name].value)
             behind = Score.of(ahead, main.sign * (spread[first, main] - spread[name, main]), len(y))
-            apart = _apart(main, truth, (found[first][0], decisions), (guesses[first], guesses[name]))
-            if apart >= FEWEST and not main.same(own, scored[main.name].value):
+            n_apart = apart(main, truth, (found[first][0], decisions), (guesses[first], guesses[name]))
+            if n_apart >= FEWEST and not main.same(own, scored[main.name].value):
                 verdict = int(behind.low > 0.0) - int(behind.high < 0.0)
         inside = [within(name, rows) for rows in parts]
         uneven = differs_between(lead(name), parts, subject.seed)
         methods[name] = MethodResult(
-            decisions, predictions[name], scored, inside, behind, apart, verdict, uneven, gap, seconds
+            decisions, predictions[name], scored, inside, behind, n_apart, verdict, uneven, gap, seconds
         )
     floors = [_floor(main, truth, rows, len(classes)) for rows in [everyone, *parts]]
     facts["floors"] = {metric.name: _floor(metric, truth, everyone, len(classes)) for metric in metrics}
@@ -379,7 +353,7 @@ def _judge(subject, kind, X, y, found, **facts):
     return Quality(kind, subject.classifier, y, clusters, metrics, methods, floors[0], floors[1:], **facts)
 
 
-def _apart(metric, truth, decisions, guesses):
+def apart(metric, truth, decisions, guesses):
     """Return the number of rows that speak for a difference of two methods."""
     if metric.share:  # one of the two is right
         return int(((guesses[0] == truth) != (guesses[1] == truth)).sum())
@@ -412,7 +386,7 @@ def differs_between(score, parts, seed):
     return bool(np.mean(~(ranges < found * (1.0 - 1e-9))) < 0.05)
 
 
-def _resamples(n_rows, seed):
+def resamples(n_rows, seed):
     """Yield the bootstrap samples, as many at a time as fit into a little memory."""
     rng = np.random.default_rng(seed)
     step = max(1, RESAMPLED_ENTRIES // n_rows)

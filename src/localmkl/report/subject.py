@@ -11,13 +11,20 @@ from sklearn.utils.validation import check_is_fitted
 
 from localmkl._checks import listed
 from localmkl.estimators.base import BaseMKL
+from localmkl.estimators.groups import Grouped, rows_of, with_groups
 from localmkl.estimators.probabilities import has_probabilities
 from localmkl.explain import (
     class_shares,
+    cluster_names,
+    groups_of,
+    has_groups,
     kernel_contributions,
     kernel_names,
+    local_memberships,
+    main_clusters,
     memberships_of,
     numbered,
+    shared_part,
     training_rows,
 )
 from localmkl.kernels.stack import take_rows
@@ -43,13 +50,15 @@ class Subject:
     given : estimator
         What the user gave: a model, a pipeline that ends in one, or a search over either.
     X, y : rows and targets, or None
-    train : tuple (X, y) or None
+    train : tuple (X, y), (X, y, groups) or None
     names : sequence of str, or None
         Names of the rows of `X`.
     kernel_names : sequence of str, or None
     max_samples : int
         Most samples that are shown one by one.
     seed : int
+    groups : array-like of shape (n_samples,), or None
+        Groups of the rows of `X`, for a model that finds them in no column.
     """
 
     given: Any
@@ -60,6 +69,7 @@ class Subject:
     kernel_names: Any = None
     max_samples: int = 1000
     seed: int = 0
+    groups: Any = None
 
     def __post_init__(self):
         self.search = self.given if hasattr(self.given, "cv_results_") else None
@@ -77,11 +87,14 @@ class Subject:
         check_is_fitted(self.model)
         given = self._labels("kernel_names", self.kernel_names, len(self.model.factors_))
         self.kernels = kernel_names(self.model) if given is None else numbered(given)
-        self.X = _as_rows(self.X)
+        if self.X is None and self.groups is not None:
+            raise ValueError("`groups` was given without `X`; pass the rows that it belongs to.")
+        self.X = with_groups(_as_rows(self.X), self.groups)
         self.y = None if self.y is None else _as_targets("y", self.y, self.classifier)
         if self.train is not None:
-            rows, target = self.train
-            self.train = _as_rows(rows), _as_targets("train", target, self.classifier)
+            rows, target, *groups = self.train
+            rows = with_groups(_as_rows(rows), groups[0] if groups else None)
+            self.train = rows, _as_targets("train", target, self.classifier)
         self._check_rows()
 
     def _check_rows(self):
@@ -94,6 +107,7 @@ class Subject:
             self._check_columns()
         for name, pair in (("y", (self.X, self.y)), ("train", self.train or (None, None))):
             rows, target = pair
+            self._check_groups(rows, "train=(X, y, groups)" if name == "train" else "groups")
             if target is not None and _count(rows) != len(target):
                 raise ValueError(
                     f"`{name}` must have one target for each of {_count(rows)} rows, got {len(target)}."
@@ -104,14 +118,19 @@ class Subject:
                 f"got {len(self.train[1])} rows{' of other classes' if self.classifier else ''}."
             )
 
+    def _check_groups(self, rows, name):
+        """Raise if rows lack the groups that the model wants of them."""
+        wanted = has_groups(self.model) and self.model.groups is None
+        if wanted and rows is not None and not isinstance(rows, Grouped):
+            raise ValueError(f"`{name}` must name the group of each row for gate='groups', got none.")
+
     def _check_columns(self):
         """Raise in one sentence if a table lacks columns of the fit, or has them in another order."""
-        wanted = getattr(self.whole, "feature_names_in_", None)
-        if wanted is None or not hasattr(self.X, "columns") or list(self.X.columns) == list(wanted):
+        wanted, X = getattr(self.whole, "feature_names_in_", None), rows_of(self.X)
+        if wanted is None or not hasattr(X, "columns") or list(X.columns) == list(wanted):
             return
         raise ValueError(
-            f"`X` must have the columns of the fit in their order, {listed(wanted)}, "
-            f"got {listed(self.X.columns)}."
+            f"`X` must have the columns of the fit in their order, {listed(wanted)}, got {listed(X.columns)}."
         )
 
     def _is_training(self, target):
@@ -167,19 +186,46 @@ class Subject:
 
     @property
     def n_clusters(self):
-        """Number of clusters whose memberships differ from sample to sample; else one."""
-        return 1 if self.alike else self.model.kernel_weights_.shape[-2]
+        """Number of clusters or groups whose memberships differ from sample to sample; else one."""
+        return len(self.clusters)
+
+    @cached_property
+    def clusters(self):
+        """Names of clusters or groups, without the shared part; groups new to the model come last."""
+        if self.alike:
+            return ["all samples"]
+        new = has_groups(self.model) and self.X is not None
+        return main_clusters(self.model, self.transform(self.X) if new else None)[1]
 
     @property
-    def clusters(self):
-        """Names of the clusters."""
-        if self.n_clusters == 1:
-            return ["all samples"]
-        return [f"cluster {j + 1}" for j in range(self.n_clusters)]
+    def noun(self):
+        """The noun for clusters: known groups are called so."""
+        return "group" if has_groups(self.model) else "cluster"
+
+    @property
+    def regions(self):
+        """Names of all that has weights of its own: the shared part first, if there is one, then clusters."""
+        return ["all samples"] if self.alike else cluster_names(self.model)
+
+    @property
+    def spoken(self):
+        """The same, as sentences have it."""
+        named = self.regions
+        return ["the shared part", *named[1:]] if self.shared else named
+
+    @property
+    def shared(self):
+        """Membership of all samples in the shared part beside the clusters; 0 if there is none."""
+        return 0.0 if self.alike else shared_part(self.model)
+
+    @property
+    def grouped(self):
+        """Whether the model was trained on several known groups."""
+        return has_groups(self.model) and len(set(self.model.groups_.tolist())) > 1
 
     @property
     def shares(self):
-        """Share of each kernel by class and cluster, (n_problems, n_clusters, n_kernels)."""
+        """Share of each kernel by class and region, (n_problems, n_regions, n_kernels)."""
         shares = class_shares(self.model)
         return shares.mean(axis=1, keepdims=True) if self.alike else shares
 
@@ -194,27 +240,33 @@ class Subject:
             "and predictions are those of an unfinished fit."
         )
 
-    def belonging(self, X):
-        """Return the memberships of rows, (n, n_clusters)."""
+    def main_of(self, X):
+        """Return the numbers of the main clusters of rows, (n,)."""
         if self.alike:
-            return np.ones((_count(X), 1))
-        return memberships_of(self.model, self.transform(X))
+            return np.zeros(_count(X), dtype=int)
+        numbers, names = main_clusters(self.model, self.transform(X))
+        return np.array([self.clusters.index(name) for name in names])[numbers]
+
+    def groups_in(self, X):
+        """Return the known groups of rows, (n,) of str."""
+        return groups_of(self.model, self.transform(X))
 
     def transform(self, X):
         """Return rows as the model inside sees them."""
-        return self.whole[:-1].transform(X) if isinstance(self.whole, Pipeline) and len(self.whole) > 1 else X
+        return transformed(self.whole, X)
 
     @cached_property
     def seen(self):
         """Mask of the rows of `X` that the model was trained on, (n,) of bool."""
         rows, model = self.transform(self.X), self.model
-        if isinstance(rows, Stack):
+        grams = rows_of(rows)
+        if isinstance(grams, Stack):
             origin, columns = model.columns_
-            if rows.origin == origin:
-                return np.isin(rows.row_numbers(), columns)
-            return np.full(len(rows), _is_symmetric(rows))
-        known = set(_fingerprints(training_rows(model)))
-        return np.array([one in known for one in _fingerprints(model._check_rows(rows, reset=False))])
+            if grams.origin == origin:
+                return np.isin(grams.row_numbers(), columns)
+            return np.full(len(grams), _is_symmetric(grams))
+        known = set(_marks(model, training_rows(model)))
+        return np.array([one in known for one in _marks(model, rows)])
 
     @cached_property
     def training(self):
@@ -270,12 +322,27 @@ class Subject:
 
     @cached_property
     def memberships(self):
-        """Memberships of the samples shown, (n, n_clusters)."""
+        """Memberships of the samples shown, (n, n_regions)."""
         if self.alike:
             return np.ones((len(self.shown), 1))
         if self.rows is not None:
             return memberships_of(self.model, self.rows)
         return memberships_of(self.model)[self.shown]
+
+    @property
+    def local(self):
+        """Memberships of the samples shown in clusters or groups alone; rows sum to one."""
+        return self.memberships if self.alike else local_memberships(self.model, self.memberships)
+
+    @cached_property
+    def main(self):
+        """Numbers of the main clusters of the samples shown, (n,)."""
+        if self.alike:
+            return np.zeros(len(self.shown), dtype=int)
+        if not has_groups(self.model):
+            return self.local.argmax(axis=1)
+        own = main_clusters(self.model)[0] if self.X is None else self.main_of(self.X)
+        return own[self.shown]
 
     @cached_property
     def contributions(self):
@@ -305,8 +372,18 @@ class Subject:
         return predicted(self.model, self.decisions)
 
 
+def transformed(whole, X):
+    """Return rows, which may carry their groups, as the last step of a pipeline sees them."""
+    if not isinstance(whole, Pipeline) or len(whole) < 2:
+        return X
+    rows = whole[:-1].transform(rows_of(X))
+    return with_groups(rows, X.groups if isinstance(X, Grouped) else None)
+
+
 def decide(model, X):
-    """Return decision values, or predictions of a regressor."""
+    """Return decision values, or predictions of a regressor; of a pipeline, those of its last step."""
+    if isinstance(model, Pipeline):
+        model, X = model[-1], transformed(model, X)
     return np.asarray(model.decision_function(X) if is_classifier(model) else model.predict(X))
 
 
@@ -321,6 +398,8 @@ def predicted(model, decisions):
 
 def _as_rows(X):
     """Return rows that can be picked by an array of numbers."""
+    if isinstance(X, Grouped):
+        return Grouped(_as_rows(X.rows), X.groups)
     if not isinstance(X, list | tuple):
         return X
     return np.asarray(X, dtype=object if len(X) and isinstance(X[0], str | bytes) else None)
@@ -344,6 +423,12 @@ def _as_targets(name, y, classifier):
 
 def _count(X):
     return X.shape[0] if hasattr(X, "shape") else len(X)
+
+
+def _marks(model, X):
+    """Return something that is the same for equal rows of the same group, for each row."""
+    marks, groups = _fingerprints(model._check_rows(X, reset=False)), model._groups_in(X)
+    return marks if groups is None else list(zip(marks, groups.tolist(), strict=True))
 
 
 def _fingerprints(rows):

@@ -1,6 +1,6 @@
 "use strict";
 (() => {
-  const { charts, modes, kernels } = JSON.parse(document.getElementById("data").textContent);
+  const { charts, modes, kernels, regions } = JSON.parse(document.getElementById("data").textContent);
   const make = (tag, attributes = {}, ...children) => {
     const element = document.createElement(tag);
     for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
@@ -90,7 +90,7 @@
       if (row.letters) content.push(make("p", { class: "letters" }, row.letters));
       if (row.members.length > 1) {
         content.push(make("p", { class: "soft" }, "Memberships"));
-        content.push(bars(row.members.map((_, j) => `cluster ${j + 1}`), row.members, false));
+        content.push(bars(regions, row.members, false));
       }
       const most = strongest(row.parts, 10);
       const rest = row.parts.length > most.length ? `, the ${most.length} strongest of ${row.parts.length}` : "";

@@ -41,7 +41,7 @@ def all_sections(subject, found, seconds=None):
 
 def lead_sentences(subject, found):
     """Return the sentences at the top of the page: quality where it was measured, then the weights."""
-    said = [weights_text(subject.shares.mean(axis=0), subject.kernels, subject.clusters)]
+    said = [weights_text(subject.shares.mean(axis=0), subject.kernels, subject.spoken)]
     if found is not None and found.kind != TRAINING:
         said.insert(0, lead_text(found))
     return [subject.unfinished, *said] if subject.unfinished else said

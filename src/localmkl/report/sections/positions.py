@@ -25,8 +25,8 @@ def positions_section(subject):
     text = (
         "Every word that a sample has in common with a support vector adds to the decision; its share is "
         "spread evenly over its letters, so that the shares of all positions add up to what the "
-        "weighted-degree kernels say. A position is important in a cluster if its share differs from sample "
-        "to sample (standard deviation)."
+        f"weighted-degree kernels say. A position is important in a {subject.noun} if its share differs from "
+        "sample to sample (standard deviation)."
     )
     if subject.classifier and len(subject.model.classes_) > LOGO_CLASSES:
         text += f" Shown are the first {LOGO_CLASSES} of {len(subject.model.classes_)} classes."
@@ -35,7 +35,7 @@ def positions_section(subject):
 
 def _positions_of(subject, place, column):
     parts = explain.position_contributions(subject.model, subject.rows, column=column)
-    main = subject.memberships.argmax(axis=1)
+    main = subject.main
     labels = [None]
     if subject.classifier:
         labels = [subject.focus] if subject.binary else subject.model.classes_.tolist()[:LOGO_CLASSES]
@@ -70,15 +70,15 @@ def _importance(subject, key, title, spread):
     top = np.sort(np.argsort(-lines.max(axis=0))[:12])
     cells = [[f"{p + 1}", *(brief(float(value)) for value in lines[:, p])] for p in top]
     table = Table("The most important positions", ["position", *names], cells)
-    text = positions_text(lines, names)
+    text = positions_text(lines, names, subject.noun)
     absent = [name for name in subject.clusters if name not in names]
     if absent:
-        text += f" No sample shown has {listing(absent, 'or')} as its main cluster."
+        text += f" No sample shown has {listing(absent, 'or')} as its main {subject.noun}."
     return Figure(key, title, text, spec, table=table)
 
 
-def positions_text(spread, names):
-    """Say where each cluster looks."""
+def positions_text(spread, names, noun="cluster"):
+    """Say where each cluster or group looks."""
     texts = []
     for line, name in zip(spread, names, strict=True):
         if not line.sum() > 0.0:
@@ -95,7 +95,7 @@ def positions_text(spread, names):
         most, least = int(total.argmax()), int(total.argmin())
         times = f"{total[most] / total[least]:.1f}"
         if times == "1.0":
-            return f"{text} Positions move the decision about as much in every cluster."
+            return f"{text} Positions move the decision about as much in every {noun}."
         text += (
             f" Positions move the decision most in {names[most]}, {times} times as much as in {names[least]}."
         )
@@ -127,7 +127,7 @@ def _logos(subject, key, column, label, values, spread):
     else:
         chosen = subject.predictions >= np.quantile(subject.predictions, 0.75)
         who, what = "in the upper quarter of the predictions", "what raises the prediction"
-    main = subject.memberships.argmax(axis=1)
+    main = subject.main
     window = _best_window(sum(spread.values()), LOGO_POSITIONS)
     centred = values - values.mean(axis=0)
     logos, found, letters = [], [], ""

@@ -7,7 +7,9 @@ import numpy as np
 
 from localmkl.report.metrics import BRIER, LOG_LOSS
 from localmkl.report.prose import Section, Table, brief, count, listing
-from localmkl.report.quality import CROSS_VALIDATED, FEWEST, HELD_OUT, TRAINING, is_tuned, strength
+from localmkl.report.quality import CROSS_VALIDATED, FEWEST, HELD_OUT, TRAINING
+from localmkl.report.refits import is_tuned, strength
+from localmkl.report.sections.quality_by_group import group_blocks
 from localmkl.report.sections.quality_figures import (
     by_cluster_figure,
     confusion_figure,
@@ -37,7 +39,9 @@ def quality_section(subject, found):
         blocks.append(residuals_figure(subject, found))
     if subject.probable and found.kind != TRAINING:
         blocks.append(reliability_figure(subject, found))
-    if subject.n_clusters > 1 and np.isfinite(found.model.by_cluster).any():
+    if found.groups is not None:
+        blocks += group_blocks(subject, found)
+    elif subject.n_clusters > 1 and np.isfinite(found.model.by_cluster).any():
         blocks.append(by_cluster_figure(subject, found))
     return Section("quality", title, [kind_text(subject, found), quality_text(found)], blocks)
 

@@ -36,7 +36,7 @@ def roc_figure(subject, found):
     spec = charts.lines(
         rows,
         order=list(found.methods),
-        colors=_inks(found),
+        colors=inks(found),
         dashes=[[1, 0], [6, 3], [2, 3]][: len(found.methods)],
         titles=("false alarms", "hits"),
         domains=([0, 1], [0, 1]),
@@ -51,7 +51,8 @@ def roc_figure(subject, found):
     return Figure("roc", f"ROC curve: finding {class_name(label)}", text, spec, table=table, wide=False)
 
 
-def _inks(found):
+def inks(found):
+    """Return the colours of the model and its baselines."""
     return [charts.ACCENT, charts.INK, charts.SOFT][: len(found.methods)]
 
 
@@ -193,7 +194,7 @@ def by_cluster_figure(subject, found):
     """Return the main metric of all methods in each cluster."""
     main = found.main
     sizes = np.bincount(found.clusters, minlength=subject.n_clusters)
-    names = [f"cluster {j + 1} ({size:,})" for j, size in enumerate(sizes)]
+    names = [f"{name} ({size:,})" for name, size in zip(subject.clusters, sizes, strict=True)]
     lists = {name: result.by_cluster for name, result in found.methods.items()}
     lists["guessing"] = found.floor_by_cluster
     rows = [
@@ -202,47 +203,49 @@ def by_cluster_figure(subject, found):
         for j, value in enumerate(values)
         if np.isfinite(value)
     ]
-    colors = [*_inks(found), charts.SOFT]
+    colors = [*inks(found), charts.SOFT]
     spec = charts.dots(rows, order=list(lists), order_rows=names, colors=colors, title=main.title)
     cells = [
         [name, *(main.written(values[j]) if np.isfinite(values[j]) else "" for values in lists.values())]
         for j, name in enumerate(names)
     ]
     table = Table(f"{main.name} by main cluster", ["samples", *lists], cells)
-    return Figure("by-cluster", "Quality by main cluster", by_cluster_text(found), spec, table=table)
+    return Figure(
+        "by-cluster", "Quality by main cluster", by_cluster_text(found, subject.clusters), spec, table=table
+    )
 
 
-def by_cluster_text(found):
+def by_cluster_text(found, names, noun="cluster"):
     """Say where the model is best, and where it gains on its baselines, unless that may be chance."""
     main, own = found.main, np.array(found.model.by_cluster)
     there = np.flatnonzero(np.isfinite(own))
     order = there[np.argsort(main.sign * own[there], kind="stable")]
     best, worst = order[-1], order[0]
     if len(there) == 1:
-        return f"All samples have cluster {best + 1} as their main one."
+        return f"All samples have {names[best]} as their main {noun}."
     if found.model.uneven:
         text = (
-            f"The {main.name} of the model is best in cluster {best + 1} ({main.written(own[best])}) and "
-            f"worst in cluster {worst + 1} ({main.written(own[worst])})."
+            f"The {main.name} of the model is best in {names[best]} ({main.written(own[best])}) and "
+            f"worst in {names[worst]} ({main.written(own[worst])})."
         )
     else:
         low, high = (main.written(value) for value in sorted([own[best], own[worst]]))
-        text = f"The {main.name} of the model is {high} in all clusters."
+        text = f"The {main.name} of the model is {high} in all {noun}s."
         if low != high:
             text = (
-                f"The {main.name} of the model lies between {low} and {high} in all clusters; chance may "
+                f"The {main.name} of the model lies between {low} and {high} in all {noun}s; chance may "
                 "explain the differences."
             )
     even = [name for name, result in found.baselines.items() if not result.uneven]
     if even:
-        text += f" How it compares with {listing(even)} does not differ between clusters by more than chance."
+        text += f" How it compares with {listing(even)} does not differ between {noun}s by more than chance."
     for name, result in found.baselines.items():
         gain = main.sign * (own - np.array(result.by_cluster))
         most, least = there[gain[there].argmax()], there[gain[there].argmin()]
         if not result.uneven:
             continue
         if gain[most] > 0:
-            text += f" It gains most on {name} in cluster {most + 1} ({main.amount(gain[most])})."
+            text += f" It gains most on {name} in {names[most]} ({main.amount(gain[most])})."
         else:
-            text += f" It loses most to {name} in cluster {least + 1} ({main.amount(-gain[least])})."
+            text += f" It loses most to {name} in {names[least]} ({main.amount(-gain[least])})."
     return text

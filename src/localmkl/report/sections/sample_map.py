@@ -28,8 +28,9 @@ def map_section(subject):
         titles=(f"first axis ({percent(first)} of the variance)", f"second axis ({percent(second)})"),
     )
     text = (
-        "Each mark is a sample; samples that the gate kernel finds alike lie close together (kernel PCA). "
-        "Point at a sample, tap it or choose it in the list to see what each kernel adds to its decision."
+        f"Each mark is a sample; samples that {_kernel(subject)} finds alike lie close together (kernel "
+        "PCA). Point at a sample, tap it or choose it in the list to see what each kernel adds to its "
+        "decision."
     )
     figure = Figure("map", "Samples in two dimensions", map_text(subject, placed), spec)
     return Section("map", "The map", [text], [figure]), _modes(subject)
@@ -38,16 +39,15 @@ def map_section(subject):
 def map_text(subject, placed):
     """Say how much of the truth the two axes show, and whether neighbours are alike."""
     if np.ptp(placed.coordinates, axis=0).max() == 0.0:
-        return "All samples lie on one point: the gate kernel finds no difference between them."
+        return f"All samples lie on one point: {_kernel(subject)} finds no difference between them."
     shown = placed.explained.sum()
-    text = f"The two axes show {percent(shown)} of the variance of the gate kernel"
+    text = f"The two axes show {percent(shown)} of the variance of {_kernel(subject)}"
     text += "." if shown >= 0.5 else "; most of what sets samples apart is not seen here."
     alike = []
     if len(placed.coordinates) > 2:
         near = NearestNeighbors(n_neighbors=1).fit(placed.coordinates).kneighbors(return_distance=False)[:, 0]
         if subject.n_clusters > 1:
-            main = subject.memberships.argmax(axis=1)
-            alike.append(f"the same cluster in {percent((main == main[near]).mean())}")
+            alike.append(f"the same {subject.noun} in {percent((subject.main == subject.main[near]).mean())}")
         if subject.classifier:
             labels, word = subject.targets, "class"
             if labels is None:
@@ -58,9 +58,12 @@ def map_text(subject, placed):
     return f"{text} A sample's nearest neighbour on the map has {listing(alike)} of the cases."
 
 
+def _kernel(subject):
+    return "the mean of all kernels" if explain.has_groups(subject.model) else "the gate kernel"
+
+
 def _map_rows(subject, coordinates):
-    main = subject.memberships.argmax(axis=1)
-    groups = {"cluster": main}
+    groups = {"cluster": subject.main}
     if subject.classifier:
         order = {label: number for number, label in enumerate(subject.model.classes_.tolist())}
         groups["prediction"] = [order[label] for label in subject.predictions.tolist()]
@@ -78,7 +81,7 @@ def _map_rows(subject, coordinates):
             "note": sample_note(subject, i),
             "x": round(float(coordinates[i, 0]), 4),
             "y": round(float(coordinates[i, 1]), 4),
-            "cluster": int(main[i]),
+            "cluster": int(subject.main[i]),
             "groups": {key: int(group[i]) for key, group in groups.items()},
             "members": [round(float(share), 3) for share in subject.memberships[i]],
             "parts": [float(f"{part:.3g}") for part in subject.contributions[i]],
@@ -109,7 +112,7 @@ def _modes(subject):
             {"label": name, "color": charts.group_color(j), "shape": charts.SHAPES[j % charts.GROUPS]}
             for j, name in enumerate(subject.clusters)
         ]
-        modes.append({"label": "cluster", "mode": "cluster", "legend": legend})
+        modes.append({"label": subject.noun, "mode": "cluster", "legend": legend})
     if subject.classifier:
         legend = [_legend(str(label), number) for number, label in enumerate(subject.model.classes_)]
         if subject.targets is not None:

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from localmkl.estimators.groups import rows_of
 from localmkl.report.prose import Section, Table, brief, percent, signed
 
 SHOWN_SAMPLES = 8
@@ -21,7 +22,7 @@ def samples_section(subject):
     ends = {"largest": order[:few], "smallest": order[::-1][:few]}
     value = "decision" if subject.classifier else "prediction"
     head = ["sample", *(["prediction"] if subject.classifier else []), value]
-    head += [*(["truth"] if subject.targets is not None else []), "cluster", "strongest kernels"]
+    head += [*(["truth"] if subject.targets is not None else []), subject.noun, "strongest kernels"]
     head += ["sequence"] if letters_of(subject, 0) else []
     tables = [
         Table(f"The {few} samples with the {name} {word}", head, [_sample_row(subject, i) for i in chosen])
@@ -64,7 +65,6 @@ def samples_text(subject, certainty, best, worst):
 
 
 def _sample_row(subject, i):
-    main = int(subject.memberships[i].argmax())
     parts = subject.contributions[i]
     strongest = np.argsort(-np.abs(parts), kind="stable")[:2]
     row = [subject.labels[i]]
@@ -77,13 +77,15 @@ def _sample_row(subject, i):
         row.append(str(truth) if subject.classifier else brief(float(truth)))
     named = ", ".join(f"{subject.kernels[m]} {signed(parts[m])}" for m in strongest)
     letters = letters_of(subject, i)
-    cluster = f"{main + 1} ({percent(subject.memberships[i, main])})"
+    cluster = subject.clusters[subject.main[i]]
+    if subject.noun == "cluster":
+        cluster += f" ({percent(subject.local[i].max())})"
     return [*row, cluster, named, *([letters] if letters else [])]
 
 
 def letters_of(subject, i):
     """Return the first letters of a sample that is a sequence; empty for all others."""
-    rows = subject.rows
+    rows = rows_of(subject.rows)
     if not isinstance(rows, np.ndarray) or rows.dtype != object or rows.ndim != 1:
         return ""
     text = str(rows[i])

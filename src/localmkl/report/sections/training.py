@@ -3,6 +3,7 @@
 import numpy as np
 
 from localmkl import explain
+from localmkl.kernels.stack import take_rows
 from localmkl.report.prose import Section, Table, brief, count, listing, percent
 
 EXPLANATIONS = {
@@ -26,9 +27,12 @@ LOSSES = {
 PARAMETERS = {
     "C": "cost of errors: larger follows the training data more closely",
     "p": "norm of the kernel weights: 1 selects few kernels, larger spreads the weight",
+    "scale_C": "whether C means the same for every method, number of kernels and clusters",
+    "shared": "how much of every sample is common to all: 0 nothing, 1 everything",
     "n_clusters": "number of clusters",
     "evenness": "how evenly samples are shared among clusters, on average",
     "gate": "where memberships come from",
+    "groups": "column of the groups; None: given beside the rows",
     "gate_kernel": "kernel that says who is near whom; None is the mean of all",
     "normalize": "how kernels are made comparable",
     "class_weight": "weight of the classes",
@@ -40,15 +44,14 @@ PARAMETERS = {
 def training_section(subject, seconds=None):
     """Return the section on data, kernels, parameters and certificate."""
     model = subject.model
-    what = EXPLANATIONS.get(subject.method, "is a method of its own")
     text = [
-        f"{subject.method} {what}. It was trained on "
+        f"{subject.method} {_explanation(subject)}. It was trained on "
         f"{count(subject.n_train, 'sample')}{_classes(subject)}, {_shape(subject)}, seen through "
         f"{count(len(subject.kernels), 'kernel')}. A kernel is a measure of how alike two samples are; the "
         "model decides by a weighted sum of them.",
         certificate_text(subject),
     ]
-    n_clusters = model.kernel_weights_.shape[-2]
+    n_clusters = explain.local_memberships(model, explain.memberships_of(model)).shape[1]
     if subject.alike and n_clusters > 1:
         text.append(
             f"All samples have the same memberships in the {n_clusters} clusters: these are the same by "
@@ -58,9 +61,8 @@ def training_section(subject, seconds=None):
         text.append("No training sample became a support vector: it predicts the same for every sample.")
     if getattr(model, "transductive_", False):
         text.append("The clusters were learned from further samples without labels as well.")
-    params = model.get_params(deep=False)
     rows = _loss_rows(model)
-    rows += [[name, _written(params[name]), why] for name, why in PARAMETERS.items() if name in params]
+    rows += [[name, _written(value), why] for name, value, why in _parameters(model)]
     rows += [
         ["duality gap reached", f"{model.duality_gap_:.1e}", "how far, at most, from the best possible"],
         ["steps", f"{model.n_iter_:,}", "updates of the kernel weights"],
@@ -83,6 +85,32 @@ def training_section(subject, seconds=None):
     return Section("done", "What was done", text, blocks)
 
 
+def _explanation(subject):
+    """Say in a clause what the method does, with what is shared and whose weights are learned."""
+    what = EXPLANATIONS.get(subject.method, "is a method of its own")
+    if getattr(subject.model, "shared_", 0.0) == 1.0:
+        return f"{EXPLANATIONS['MKL']}: all is shared"
+    if subject.noun == "group" and subject.alike:
+        return f"{EXPLANATIONS['MKL']}: there is one group"
+    if subject.noun == "group":
+        groups = subject.model.gate_.labels.tolist()
+        told = listing(groups if len(groups) <= 8 else [*groups[:7], "others"])
+        what = f"learns kernel weights for each of {count(len(groups), 'known group')} ({told})"
+    if subject.shared:
+        what += f", beside weights of a part that all samples share (by {percent(subject.shared)})"
+    return what
+
+
+def _parameters(model):
+    """Return (name, value, meaning) of the parameters that the model made use of."""
+    params, meanings = model.get_params(deep=False), dict(PARAMETERS)
+    unused = ["n_clusters", "evenness"] if explain.has_groups(model) else ["groups"]
+    meanings |= {"gate_kernel": "how alike groups are; None: not at all"} if explain.has_groups(model) else {}
+    return [
+        (name, params[name], why) for name, why in meanings.items() if name in params and name not in unused
+    ]
+
+
 def _loss_rows(model):
     """Return the loss, and its parameters, as rows of the table."""
     (_, name), *settings = explain.described_loss(model).items()
@@ -98,9 +126,10 @@ def _classes(subject):
 
 
 def _shape(subject):
-    rows = explain.training_rows(subject.model)
+    rows = getattr(subject.model, "rows_", None)
     if rows is None:
         return "given by their Gram matrices"
+    rows = take_rows(rows, slice(0, subject.n_train))
     if hasattr(rows, "iloc") or rows.ndim == 2:
         return f"described by {count(rows.shape[1], 'column')}"
     lengths = [len(text) for text in rows]
@@ -128,6 +157,6 @@ def certificate_text(subject):
 def _written(value):
     if isinstance(value, float | int) and not isinstance(value, bool):
         return brief(value)
-    if isinstance(value, np.ndarray):
+    if hasattr(value, "shape"):
         return f"array of shape {value.shape}"
     return value if isinstance(value, str) else repr(value)

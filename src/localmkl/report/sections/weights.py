@@ -10,27 +10,34 @@ from localmkl.report.prose import Figure, Section, Table, count, listing, percen
 
 def weights_section(subject):
     """Return the heat map of kernel weights by cluster, and by class where there are several."""
-    names, several = subject.kernels, subject.shares
+    names, several, nouns = subject.kernels, subject.shares, f"{subject.noun}s"
     figures = [
         _share_map(
             "weights",
             "Share of each kernel in the weights, in percent",
             several.mean(axis=0),
             names,
-            subject.clusters,
+            subject.regions,
+            subject.spoken,
         )
     ]
     if len(several) > 1:
         labels = [str(label) for label in subject.model.classes_]
-        title = "The same in the decision for each class, mean over clusters"
-        figures.append(_share_map("class-weights", title, several.mean(axis=1), names, labels))
+        over = f"the shared part and {nouns}" if subject.shared else nouns
+        title = f"The same in the decision for each class, mean over {over}"
+        figures.append(_share_map("class-weights", title, several.mean(axis=1), names, labels, labels))
     text = "The kernels are normalised before, so that their weights can be compared."
+    if subject.shared:
+        text += (
+            f" Every sample belongs to the shared part by {percent(subject.shared)}, and by the rest to the "
+            f"{nouns}: the shared weights count for all, the others where the {nouns} differ."
+        )
     if subject.method == "LMKL":
         text += " LMKL has no clusters: shown is the mean of the samples' own weights over the training data."
     return Section("weights", "Which kernel matters where", [text], figures)
 
 
-def _share_map(key, title, shares, names, columns):
+def _share_map(key, title, shares, names, columns, spoken):
     rows = [
         {"y": name, "x": column, "value": round(100.0 * float(shares[j, m]), 2)}
         for j, column in enumerate(columns)
@@ -39,7 +46,7 @@ def _share_map(key, title, shares, names, columns):
     spec = charts.heat_map(rows, order=(columns, names))
     cells = [[name, *(percent(share, 1) for share in shares[:, m])] for m, name in enumerate(names)]
     table = Table(title, ["kernel", *columns], cells)
-    return Figure(key, title, weights_text(shares, names, columns), spec, table=table)
+    return Figure(key, title, weights_text(shares, names, spoken), spec, table=table)
 
 
 def weights_text(shares, names, columns):
