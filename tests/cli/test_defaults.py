@@ -192,6 +192,8 @@ def test_a_variable_of_a_gram_file_holds_groups(call, grams, localized):
     np.savez("new.npz", K=stack[:, N_TRAIN:, :N_TRAIN], city=groups[N_TRAIN:])
     frame = pd.DataFrame(call("predict", "model.localmkl", "new.npz", "--json").json())
     check_like_python(frame, localized, groups)
+    assert "accuracy" in call("predict", "model.localmkl", grams.all, "--out", "p.csv").err
+    call("report", "model.localmkl", grams.all, "--out", "r.html", "--folds", 0, "--no-baselines")
 
 
 def test_headers_of_fasta_files_hold_groups(call, fasta):

@@ -152,7 +152,9 @@ def _cross_grams(subject, content, text):
     if trained is not None and stack.shape == (trained["of"], trained["of"]):
         train = np.arange(trained["start"], trained["stop"])
         rows = np.setdiff1d(rows, train) if text is None else rows
-        content = replace(content, train=(stack[np.ix_(train, train)], made_of(subject.given)["y"]))
+        grams = stack[np.ix_(train, train)]
+        grams.check_training()  # so that diagonals may be read off, also where nothing is fitted again
+        content = replace(content, train=(grams, made_of(subject.given)["y"]))
         stack = stack[np.ix_(rows, train)]
     elif text is not None:
         stack = stack[rows]
