@@ -299,6 +299,8 @@ def test_a_best_value_at_an_end_is_followed_outwards_and_as_often_as_allowed():
     assert len(search.cv_results_["params"]) == 1
     with pytest.raises(ValueError, match="got 'gamma'"):
         search.set_params(follow=["gamma"]).fit(X, y)
+    del search.__dict__["follow"]  # as saved by an older version
+    assert clone(search).follow == ()
 
 
 def test_what_is_followed_is_scored_as_in_a_grid_and_kept_in_the_same_file(tmp_path):

@@ -10,6 +10,7 @@ import warnings
 from dataclasses import replace
 from inspect import signature
 from numbers import Integral
+from typing import Any
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -113,6 +114,8 @@ class MKLSearchCV(BaseSearchCV):
     >>> search.predict(X).shape
     (100,)
     """
+
+    follow: Any = ()  # for searches that were saved before there was such a parameter
 
     _parameter_constraints: dict = {  # noqa: RUF012
         **BaseSearchCV._parameter_constraints,
