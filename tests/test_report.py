@@ -6,6 +6,7 @@ import re
 from dataclasses import replace
 from html.parser import HTMLParser
 from importlib.resources import files
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -668,6 +669,25 @@ def test_a_search_without_scores_or_without_differences_says_so():
         "scored."
     )
     assert "none could be compared" in tuning_text({}, np.full(2, np.nan), np.full(2, np.nan), 0, 2)
+
+
+def test_a_choice_that_is_not_the_best_is_not_called_so():
+    from localmkl.report.sections.tuning import tuning_text
+
+    scores, spread = np.array([0.9, 0.8, 0.91]), np.full(3, 0.05)
+    text = tuning_text({"shared": 1.0}, scores, spread, 0, 3)
+    assert "shared = 1 was chosen (the best has 0.910): 0.900" in text
+    assert "shared = 0 did best: 0.910" in tuning_text({"shared": 0.0}, scores, spread, 2, 3)
+
+
+def test_a_choice_at_an_end_of_what_was_tried_is_said():
+    from localmkl.report.sections.tuning import edge_text
+
+    tried = [{"C": 1.0}, {"C": 10.0}, {"C": 100.0}]
+    search = SimpleNamespace(cv_results_={"params": tried}, best_params_=tried[2])
+    assert edge_text(search) == " C = 100 is the largest tried: there may be better values beyond."
+    search.best_params_ = tried[1]
+    assert edge_text(search) == ""
 
 
 def test_thirty_classes_and_fifty_kernels_keep_the_page_moderate(tmp_path):

@@ -34,7 +34,7 @@ ROWS = 40
 DATA, MODEL, OUT, TABLE, KEPT = "data.csv", "known.localmkl", "out", "scores.csv", "out.checkpoint"
 GRID = ("--C", "0.1,1", "--p", "1,2", "--evenness", "0.6,1", "--clusters", "2", "--folds", "2")
 COMMANDS = {
-    "fit": ("fit", DATA, "--target", "y", "--out", OUT),
+    "fit": ("fit", DATA, "--target", "y", "--no-tune", "--out", OUT),
     "tune": ("tune", DATA, "--target", "y", *GRID, "--jobs", "2", "--out", OUT, "--table", TABLE),
     "predict": ("predict", MODEL, DATA, "--out", OUT),
     "report": ("report", MODEL, "--out", OUT, "--folds", "2", "--no-baselines"),

@@ -19,8 +19,12 @@ def call(tmp_path, monkeypatch):
     """Return a function that runs a command in an empty folder and returns its result."""
     monkeypatch.chdir(tmp_path)
 
-    def run(*arguments, code=0):
-        result = CliRunner().invoke(app, [str(argument) for argument in arguments])
+    def run(*arguments, code=0, bare=True):
+        """Run a command; a `bare` fit does not search unless the command says so."""
+        arguments = [str(argument) for argument in arguments]
+        if bare and arguments[0] == "fit" and "--tune" not in arguments:
+            arguments.append("--no-tune")
+        result = CliRunner().invoke(app, arguments)
         assert result.exit_code == code, (result.output, result.exception)
         return SimpleNamespace(
             out=result.stdout, err=result.stderr, json=lambda: json.loads(result.stdout), path=tmp_path

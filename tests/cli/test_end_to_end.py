@@ -14,7 +14,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import localmkl
-from localmkl.kernels import Linear, WeightedDegree
+from localmkl.kernels import Linear, Spectrum, WeightedDegree
 
 N_TRAIN, N_ALL = 90, 130  # of the files in conftest
 TIGHT = ("--tol", 1e-10)
@@ -83,7 +83,7 @@ def test_a_table_from_fit_to_report(call, table, localized):
 
 def test_fasta_from_fit_to_report(call, fasta):
     said = call("fit", fasta.train, "--C", 10, "--out", "m.localmkl")
-    assert "Kernels: wd:1-20 (dna)." in said.err
+    assert "Kernels: wd:1-8; wd:4,8 shift=5; spectrum:4-6 (dna)." in said.err
     said = call("predict", "m.localmkl", fasta.new, "--labels", fasta.labels, "--out", "p.csv")
     assert "accuracy" in said.err
     frame = pd.read_csv("p.csv")
@@ -91,7 +91,9 @@ def test_fasta_from_fit_to_report(call, fasta):
     assert frame["label"].tolist() == np.array(["EI", "IE", "N"])[scores.argmax(axis=1)].tolist()
     check_sums(frame, scores.max(axis=1))
     data = localmkl.datasets.read_fasta(fasta.train, labels="header")
-    model = localmkl.CLMKLClassifier([WeightedDegree(d) for d in range(1, 21)], C=10, random_state=0)
+    kernels = [WeightedDegree(d) for d in range(1, 9)] + [WeightedDegree(d, shift=5) for d in (4, 8)]
+    kernels += [Spectrum(k) for k in (4, 5, 6)]
+    model = localmkl.CLMKLClassifier(kernels, C=10, random_state=0)
     model.fit(data.sequences, data.y)
     new = localmkl.datasets.read_fasta(fasta.new).sequences
     np.testing.assert_allclose(scores, model.decision_function(new), atol=1e-9)
@@ -305,7 +307,7 @@ def test_sequences_of_different_lengths_get_k_mer_kernels(call, tmp_path):
         "".join(f">p{i} label={i % 4 > 1}\n{p}\n" for i, p in enumerate(proteins))
     )
     said = call("fit", "p.faa", "--method", "mkl")
-    assert "spectrum:1-3 (protein)" in said.err
+    assert "spectrum:1-3; pseaac:1,4 (protein)" in said.err
 
 
 def test_models_saved_by_python_code_can_be_used(call, table, patients):

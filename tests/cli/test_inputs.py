@@ -198,6 +198,8 @@ def test_only_whole_and_different_numbers_are_identifiers():
         {"id": [3, 1, 3] * 4, "day": range(12), "dose": np.arange(12) / 2, "index": range(12, 0, -1)}
     )
     assert identifiers(frame) == {"day", "index"}
+    patients = 100234.0 + np.arange(12) ** 2
+    assert identifiers(frame.assign(patient=patients, subject=patients / 7)) == {"day", "index", "patient"}
     assert identifiers(frame[["day"]]) == set()
     assert numeric_names(frame.assign(city="Ulm", gap=np.nan)) == ["id", "day", "dose", "index"]
 

@@ -75,7 +75,10 @@ def test_one_kernel_is_the_svc(cls):
 @pytest.mark.parametrize("cls", REGRESSORS)
 def test_one_kernel_is_the_svr(cls):
     X, y = data(regression=True)
-    model = build(cls, kernels=[RBF(gamma=0.5)], n_clusters=1, normalize=None, C=2.0, tol=TIGHT).fit(X, y)
+    model = build(
+        cls, kernels=[RBF(gamma=0.5)], n_clusters=1, normalize=None, C=2.0, scale_C=False, tol=TIGHT
+    )
+    model.fit(X, y)
     reference = SVR(C=2.0, gamma=0.5, tol=1e-9).fit(X, y)
     np.testing.assert_allclose(model.predict(X), reference.predict(X), atol=1e-5)
 

@@ -27,7 +27,7 @@ from localmkl.backends import compiled, together
 from localmkl.estimators import gating
 from localmkl.estimators.context import FoldContext
 from localmkl.kernels import RBF, Linear, compute_stack, fit_kernels
-from localmkl.model_selection import MKLSearchCV
+from localmkl.model_selection import MKLSearchCV, at_edge
 
 KERNELS = [RBF(gamma=0.1), RBF(gamma=1.0), Linear()]
 FOLDS = KFold(2, shuffle=True, random_state=0)
@@ -272,6 +272,67 @@ def test_random_search_draws_what_scikit_learn_draws():
     cold = RandomizedSearchCV(model, space, n_iter=12, random_state=0, cv=FOLDS, scoring=decisions).fit(X, y)
     assert ours.cv_results_["params"] == cold.cv_results_["params"]
     np.testing.assert_allclose(scores_of(ours), scores_of(cold), **CLOSE)
+
+
+def test_a_best_value_at_an_end_is_followed_outwards_and_as_often_as_allowed():
+    X, y = data()
+    wanted = {
+        0.1: 0.1,
+        1.0: 0.3,
+        10.0: 0.5,
+        100.0: 0.7,
+        1000.0: 0.2,
+    }  # the score of each C, whatever the data are
+    search = MKLSearchCV(
+        build(MKLClassifier), {"C": [0.1, 1.0], "p": [1, 2]}, cv=FOLDS, follow=["C"],
+        scoring=lambda model, X, y: wanted[model.C],
+    ).fit(X, y)  # fmt: skip
+    assert [one["C"] for one in search.cv_results_["params"]] == [0.1] * 2 + [1.0] * 2 + [10.0] * 2 + [
+        100.0
+    ] * 2 + [1000.0] * 2
+    assert search.best_params_ == {"C": 100.0, "p": 1}
+    assert search.best_estimator_.C == 100.0
+    search.set_params(scoring=lambda model, X, y: -model.C, param_grid={"C": [1.0, 10.0]}).fit(X, y)
+    assert search.best_params_["C"] == pytest.approx(1e-3)
+    assert at_edge(search)["C"][1] == "smallest"
+    search.set_params(param_grid={"C": [1.0]}).fit(X, y)
+    assert len(search.cv_results_["params"]) == 1
+    with pytest.raises(ValueError, match="got 'gamma'"):
+        search.set_params(follow=["gamma"]).fit(X, y)
+    del search.__dict__["follow"]  # as saved by an older version
+    assert clone(search).follow == ()
+
+
+def test_what_is_followed_is_scored_as_in_a_grid_and_kept_in_the_same_file(tmp_path):
+    X, y = data()
+    model, file = build(CLMKLClassifier), tmp_path / "work"
+    search = MKLSearchCV(
+        model, {"C": [1e-3, 1e-2]}, cv=FOLDS, follow=["C"], scoring=decisions, checkpoint=file, random_state=0
+    ).fit(X, y)
+    tried = [one["C"] for one in search.cv_results_["params"]]
+    assert len(tried) > 2
+    np.testing.assert_allclose(
+        scores_of(search), scores_of(MKLSearchCV(model, {"C": tried}, cv=FOLDS, scoring=decisions).fit(X, y)),
+        **CLOSE,
+    )  # fmt: skip
+    with patch("localmkl.model_selection.cells.fit_column", side_effect=AssertionError):
+        again = clone(search).fit(X, y)
+    np.testing.assert_array_equal(scores_of(again), scores_of(search))
+
+
+def test_an_interruption_while_values_are_followed_keeps_what_was_found_before():
+    X, y = data()
+
+    def impatient(model, X, y):
+        if model.C > 1.0:
+            raise KeyboardInterrupt
+        return model.C
+
+    search = MKLSearchCV(build(MKLClassifier), {"C": [0.1, 1.0]}, cv=FOLDS, follow=["C"], scoring=impatient)
+    with pytest.warns(UserWarning, match="0 of 1 candidates beyond the given ones are complete"):
+        search.fit(X, y)
+    assert search.interrupted_
+    assert search.best_estimator_.C == 1.0
 
 
 def test_two_workers_give_the_same_table_bit_by_bit():

@@ -1,6 +1,7 @@
 """Tidy tables, the curve over evenness, nested cross-validation."""
 
 import builtins
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -9,7 +10,13 @@ from sklearn.model_selection import GridSearchCV, KFold, cross_validate
 
 from localmkl import CLMKLClassifier, GramStack, MKLClassifier, MKLRegressor
 from localmkl.kernels import RBF, Linear
-from localmkl.model_selection import MKLSearchCV, evenness_curve, nested_cross_validate, score_table
+from localmkl.model_selection import (
+    MKLSearchCV,
+    at_edge,
+    evenness_curve,
+    nested_cross_validate,
+    score_table,
+)
 
 KERNELS = [RBF(gamma=0.5), Linear()]
 FOLDS = KFold(2, shuffle=True, random_state=0)
@@ -104,3 +111,17 @@ def test_a_search_without_a_winner_cannot_be_judged():
     X, y = data()
     with pytest.raises(ValueError, match="must refit the best candidate to be judged, got refit=False"):
         nested_cross_validate(MKLSearchCV(MKLClassifier(), {"C": [1.0]}, refit=False), X, y)
+
+
+def test_choices_at_an_end_are_named_unless_nothing_lies_beyond():
+    tried = [
+        {"C": 1.0, "p": 1.0, "evenness": 0.35, "shared": 0.0},
+        {"C": 10.0, "p": 2.0, "evenness": 0.5, "shared": 0.5},
+    ]
+    search = SimpleNamespace(
+        estimator=CLMKLClassifier(), cv_results_={"params": tried}, best_params_=tried[0]
+    )
+    assert at_edge(search) == {"C": (1.0, "smallest")}
+    search.best_params_ = tried[1]
+    assert at_edge(search) == {name: (tried[1][name], "largest") for name in tried[1]}
+    assert at_edge(SimpleNamespace(cv_results_={"params": tried})) == {}

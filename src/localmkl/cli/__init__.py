@@ -57,6 +57,7 @@ def fit(
     p: options.P = None,
     clusters: options.Clusters = None,
     evenness: options.Evenness = None,
+    shared: options.Shared = None,
     loss: options.Loss = None,
     epsilon: options.Epsilon = None,
     quantile: options.Quantile = None,
@@ -64,9 +65,7 @@ def fit(
         Path | None,
         _option(help="More rows, labels unseen, to learn the clusters from."),
     ] = None,
-    tune: Annotated[
-        bool, _option("--tune", help="Search the parameters by cross-validation; options may then be lists.")
-    ] = False,
+    tune: options.Tune = None,
     out: Annotated[Path, _option(help="The model.")] = Path("model.localmkl"),
     positive: options.Positive = None,
     negative: options.Negative = None,
@@ -74,6 +73,7 @@ def fit(
     names: options.Names = None,
     header: options.Header = None,
     gate: options.Gate = None,
+    groups: options.Groups = None,
     normalize: options.Normalize = None,
     balanced: options.Balanced = False,
     tol: options.Tol = None,
@@ -87,8 +87,11 @@ def fit(
 ):
     """Learn a model from a file and write it to another.
 
-    Without --kernels, sequences of one length get weighted-degree kernels, others k-mer kernels, and tables
-    Gaussian kernels on standardised columns; the choice is said.
+    Without --kernels, sequences get kernels on the letters in place and anywhere, tables Gaussian kernels on
+    standardised columns and groups of them; the choice is said.
+
+    Parameters that are not given are chosen by a small search, UNIF and MKL among its candidates, unless
+    there are very many rows; --no-tune fits at once.
     """
     given, voice = locals(), Voice(as_json, quiet, debug)
     with voice.plainly():
@@ -96,8 +99,9 @@ def fit(
         if tune and unlabeled is not None:
             raise Misuse("--unlabeled does not go with --tune: fit again with the parameters found.")
         from localmkl.cli.train import train
+        from localmkl.cli.tuning import Search
 
-        train(order, voice, search={} if tune else None)
+        train(order, voice, search=None if tune is False else Search(quick=tune is None))
 
 
 @app.command()
@@ -111,6 +115,7 @@ def tune(
     p: options.P = None,
     clusters: options.Clusters = None,
     evenness: options.Evenness = None,
+    shared: options.Shared = None,
     loss: options.Loss = None,
     epsilon: options.Epsilon = None,
     quantile: options.Quantile = None,
@@ -125,6 +130,7 @@ def tune(
     names: options.Names = None,
     header: options.Header = None,
     gate: options.Gate = None,
+    groups: options.Groups = None,
     normalize: options.Normalize = None,
     balanced: options.Balanced = False,
     tol: options.Tol = None,
@@ -136,7 +142,7 @@ def tune(
     quiet: options.Quiet = False,
     debug: options.Debug = False,
 ):
-    """Search C, p, clusters, evenness, loss (lists such as 0.1,1,10) and write the best model.
+    """Search C, p, clusters, evenness, shared, loss (lists such as 0.1,1,10) and write the best model.
 
     What is finished is kept beside the model: give the command again to go on with a search that was stopped.
     """
@@ -144,8 +150,9 @@ def tune(
     with voice.plainly():
         order = _order(given)
         from localmkl.cli.train import train
+        from localmkl.cli.tuning import Search
 
-        train(order, voice, search={"folds": folds, "scoring": scoring, "jobs": jobs, "table": table})
+        train(order, voice, search=Search(folds, scoring, jobs, table))
 
 
 def _order(given):

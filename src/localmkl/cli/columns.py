@@ -1,7 +1,9 @@
-"""The columns of a table: numbers, text, and those that only number the rows."""
+"""The columns of a table: numbers, text, those that only number the rows, and groups by their names."""
 
 import re
+from collections import Counter
 from dataclasses import replace
+from fnmatch import fnmatchcase
 
 import numpy as np
 
@@ -15,8 +17,18 @@ COUNTED = 10
 """From this many rows on, a column that counts them is no accident: nine steps of exactly one."""
 
 ROW_NAMES = re.compile(
-    r"(.*[ _.-])?(id|ids|idx|index|key|no|nr|row|sample)|.*[a-z]ID|unnamed: 0", re.IGNORECASE
+    r"(.*[ _.-])?(id|ids|uid|mrn|idx|index|key|no|nr|row|record|barcode|sample|patient|subject|donor)"
+    r"|participant|.*[a-z]ID|unnamed: 0",
+    re.IGNORECASE,
 )
+
+MOST_GROUPS = 20
+"""Names of columns that make more groups than this are no help: as many kernels are enough."""
+
+_SEPARATOR = re.compile(r"[_.:/| -]")
+_LETTERS = re.compile(r"[^\W\d_]+(?=[\W\d_])")
+_AWKWARD = re.compile(r"[]*?[,;'\"\\]")
+"""Characters that a name of a column must not have to stand in a pattern as it is."""
 
 
 def numeric_names(frame):
@@ -44,17 +56,70 @@ def identifiers(frame):
 
     They hold whole numbers, all different, and are called so (id, sample_no ...) or count: 17, 18, 19 ...
     """
-    whole = [name for name, dtype in zip(frame.columns, frame.dtypes, strict=True) if dtype.kind in "iu"]
-    if not whole:
-        return set()
+    kinds = [(name, dtype.kind) for name, dtype in zip(frame.columns, frame.dtypes, strict=True)]
+    whole = [name for name, kind in kinds if kind in "iu"]
     steps = np.diff(frame[whole].to_numpy(), axis=0)
     counting = (steps == 1).all(axis=0) & (len(frame) >= COUNTED)
-    found = {
-        name
-        for name, counts in zip(whole, counting, strict=True)
-        if counts or (ROW_NAMES.fullmatch(name) and frame[name].is_unique)
-    }
+    found = {name for name, counts in zip(whole, counting, strict=True) if counts}
+    called = [name for name, kind in kinds if kind in "iuf" and ROW_NAMES.fullmatch(name)]
+    found |= {name for name in called if frame[name].is_unique and (frame[name] % 1 == 0).all()}
     return found if len(found) < len(numeric_names(frame)) else set()
+
+
+def column_groups(names, among):
+    """Return the groups that names of columns fall into, and the names in none; no groups if few fall so.
+
+    A group has in common the first part of its names (``mrna_1``, ``mrna_2``), the last one
+    (``radius error``, ``area error``), or the letters that they begin with (``cg001``, ``cg002``).
+
+    Parameters
+    ----------
+    names : list of str
+    among : sequence of str
+        All columns: the pattern of a group must match no others.
+
+    Returns
+    -------
+    patterns : list of str
+    rest : list of str
+
+    Examples
+    --------
+    >>> names = ["mrna_1", "mrna_2", "age", "meth_1", "meth_2"]
+    >>> column_groups(names, names)
+    (['mrna_*', 'meth_*'], ['age'])
+    """
+    for possible in (_part_patterns, _letter_patterns):
+        sizes = Counter(pattern for name in names for pattern in possible(name))
+        chosen = {name: max(possible(name), key=sizes.__getitem__, default=None) for name in names}
+        members = Counter(pattern for pattern in chosen.values() if pattern is not None)
+        patterns = [pattern for pattern, size in members.items() if size > 1]
+        rest = [name for name in names if chosen[name] not in patterns]
+        if 2 <= len(patterns) <= MOST_GROUPS and len(rest) <= min(MOST_GROUPS, len(names) // 2):
+            matched = {one: sum(fnmatchcase(name, one) for name in among) for one in patterns}
+            if all(matched[one] == members[one] for one in patterns):
+                return patterns, rest
+    return [], list(names)
+
+
+def is_plain(name):
+    """Whether a name of a column may stand in the words for kernels as it is."""
+    return _AWKWARD.search(name) is None
+
+
+def _part_patterns(name):
+    """Return the patterns of the first and of the last part of a name, if they have letters."""
+    ends = list(_SEPARATOR.finditer(name)) if is_plain(name) else []
+    if not ends:
+        return []
+    first, last = name[: ends[0].end()], name[ends[-1].start() :]
+    parts = [(first, f"{first}*"), (last, f"*{last}")]
+    return [pattern for part, pattern in parts if any(map(str.isalpha, part)) and part != name]
+
+
+def _letter_patterns(name):
+    found = _LETTERS.match(name) if is_plain(name) else None
+    return [] if found is None else [f"{found[0]}*"]
 
 
 def numeric_columns(kernels, columns):

@@ -17,8 +17,8 @@ from localmkl._archive import is_archive
 from localmkl._checks import listed
 from localmkl._warnings import warn
 from localmkl.cli.voice import Misuse
-from localmkl.datasets.fasta import read_fasta
-from localmkl.datasets.gram_files import read_grams
+from localmkl.datasets.fasta import read_fasta, read_header_values
+from localmkl.datasets.gram_files import read_grams, read_row_variable
 from localmkl.datasets.labels import MISSING, as_labels
 from localmkl.datasets.opening import check_regular, file_kind, read_text
 from localmkl.datasets.tables import column_labels, read_table
@@ -59,6 +59,8 @@ class Asked:
         Whether the first line of a table names its columns; None: look.
     negative : Path or None
         Sequences of the other class.
+    groups : str or None
+        Column, key or variable with the group of each row.
     """
 
     target: str | None = None
@@ -67,6 +69,7 @@ class Asked:
     variable: str | None = None
     header: bool | None = None
     negative: Path | None = None
+    groups: str | None = None
 
 
 @dataclass(frozen=True)
@@ -84,6 +87,8 @@ class Content:
         Of a Gram file with all rows: the training rows of a model among them.
     header : bool or None
         As it was asked for.
+    groups : ndarray or None
+        The group of each row, None where it has none.
     """
 
     path: Path
@@ -93,13 +98,15 @@ class Content:
     names: np.ndarray | None = None
     train: tuple | None = None
     header: bool | None = None
+    groups: np.ndarray | None = None
 
     def __len__(self):
         return self.rows.shape[0]
 
     def take(self, rows):
         """Return the Grams of some rows with each other."""
-        return replace(self, rows=self.rows[np.ix_(rows, rows)], y=None if self.y is None else self.y[rows])
+        y, groups = (None if column is None else column[rows] for column in (self.y, self.groups))
+        return replace(self, rows=self.rows[np.ix_(rows, rows)], y=y, groups=groups)
 
 
 def kind_of(path):
@@ -148,13 +155,16 @@ def read_labelled(path, asked):
         if asked.target is None:
             columns = listed(read_table(path, header=asked.header).frame.columns)
             raise Misuse(f"--target must name a column of {str(path)!r}; it has {columns}.")
-        text = [] if asked.names is None else [asked.names]
+        text = [name for name in (asked.names, asked.groups) if name is not None]
         frame, y = read_table(path, target=asked.target, header=asked.header, text=text)
-        return _with_names(path, frame, y, asked.names, asked.header)
+        return _apart(Content(path, TABLE, frame, y, header=asked.header), asked.names, asked.groups)
     _refuse_table_options(asked)
     if kind == SEQUENCES:
         labels = f"header:{asked.target or 'label'}" if asked.labels is None else asked.labels
-        return _sequences(path, read_fasta(path, labels=labels, unique_names=False))
+        content = _sequences(path, read_fasta(path, labels=labels, unique_names=False))
+        return (
+            content if asked.groups is None else replace(content, groups=_header_groups(path, asked.groups))
+        )
     if (asked.target is None) == (asked.labels is None):
         raise Misuse(
             "The labels of a Gram file must be named, by --target VARIABLE of the file or by --labels FILE."
@@ -162,7 +172,8 @@ def read_labelled(path, asked):
     grams, y = read_grams(path, variable=asked.variable, labels=asked.target)
     if asked.labels is not None:
         y = _label_lines(asked.labels, len(grams))
-    return Content(path, kind, grams, y)
+    groups = None if asked.groups is None else read_row_variable(path, asked.groups, len(grams))
+    return Content(path, kind, grams, y, groups=groups)
 
 
 def read_rows(path, asked):
@@ -171,22 +182,25 @@ def read_rows(path, asked):
     if kind == TABLE:
         if asked.labels is not None:
             raise Misuse(TABLE_LABELS)
-        text = [name for name in (asked.target, asked.names) if name is not None]
+        text = [name for name in (asked.target, asked.names, asked.groups) if name is not None]
         frame = read_table(path, header=asked.header, text=text).frame
         y = None
         if asked.target in frame.columns:
             y, _ = column_labels(path, frame.pop(asked.target))
         names = asked.names if asked.names in frame.columns else None
-        return _with_names(path, frame, y, names, asked.header)
+        return _apart(Content(path, TABLE, frame, y, header=asked.header), names, asked.groups)
     if kind == SEQUENCES:
         labels = f"header:{asked.target or 'label'}"
         found = _with_labels_if_any(read_fasta, path, asked.labels, labels, unique_names=False)
-        return _sequences(path, found)
+        content = _sequences(path, found)
+        if asked.groups is None:
+            return content
+        return replace(content, groups=_header_groups(path, asked.groups, required=False))
     target = None if file_kind(path) == ".npy" or asked.labels is not None else asked.target
     grams, y = _with_labels_if_any(read_grams, path, None, target, variable=asked.variable)
     if asked.labels is not None:
         y = _label_lines(asked.labels, len(grams))
-    return Content(path, kind, grams, y)
+    return Content(path, kind, grams, y, groups=_variable_if_any(path, asked.groups, len(grams)))
 
 
 def _refuse_table_options(asked):
@@ -207,8 +221,12 @@ def _two_classes(positive, asked):
     first, second = (read_fasta(path, unique_names=False) for path in (positive, asked.negative))
     y = np.repeat([POSITIVE, NEGATIVE], [len(first.names), len(second.names)])
     names = np.concatenate([first.names, second.names])
+    groups = None
+    if asked.groups is not None:
+        groups = np.concatenate([_header_groups(path, asked.groups) for path in (positive, asked.negative)])
     _say_double(f"{str(positive)!r} and {str(asked.negative)!r}", names)
-    return Content(positive, SEQUENCES, np.concatenate([first.sequences, second.sequences]), y, names)
+    sequences = np.concatenate([first.sequences, second.sequences])
+    return Content(positive, SEQUENCES, sequences, y, names, groups=groups)
 
 
 def _sequences(path, found):
@@ -232,15 +250,42 @@ def _with_labels_if_any(read, path, required, possible, **options):
     return read(path, labels=required, **options)
 
 
-def _with_names(path, frame, y, names, header):
-    if names is None:
-        return Content(path, TABLE, frame, y, header=header)
-    if names not in frame.columns:
+def _apart(content, names, groups):
+    """Return a table with the columns of names and of groups beside the others."""
+    if groups is not None:
+        column = _column_of(content, groups, "--groups")
+        content = replace(content, groups=column.where(column.notna(), None).to_numpy(dtype=object))
+    if names is not None:
+        column = _column_of(content, names, "--names")
+        content = replace(content, names=column.astype(str).to_numpy(dtype=object))
+    apart = [name for name in (names, groups) if name is not None]
+    return replace(content, rows=content.rows.drop(columns=apart))
+
+
+def _column_of(content, name, option):
+    if name not in content.rows.columns:
         raise ValueError(
-            f"{str(path)!r} must have the column {names!r} of --names, it has {listed(frame.columns)}."
+            f"{str(content.path)!r} must have the column {name!r} of {option}, "
+            f"it has {listed(content.rows.columns)}."
         )
-    found = frame.pop(names).astype(str).to_numpy(dtype=object)
-    return Content(path, TABLE, frame, y, found, header=header)
+    return content.rows[name]
+
+
+def _header_groups(path, key, *, required=True):
+    """Return the groups in the headers of a FASTA file; None where a header has none, unless required."""
+    if required:
+        return read_fasta(path, labels=f"header:{key}", unique_names=False).y
+    return read_header_values(path, key)
+
+
+def _variable_if_any(path, name, n_rows):
+    """Return the groups in a Gram file, or None where it has none."""
+    if name is None or file_kind(path) == ".npy":
+        return None
+    try:
+        return read_row_variable(path, name, n_rows)
+    except ValueError:  # new rows may have none
+        return None
 
 
 def _label_lines(path, n_rows):

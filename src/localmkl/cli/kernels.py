@@ -7,22 +7,38 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from localmkl._checks import listed
-from localmkl.cli.columns import as_numbers, identifiers, numeric_columns, numeric_names
+from localmkl.cli.columns import (
+    as_numbers,
+    column_groups,
+    identifiers,
+    is_plain,
+    numeric_columns,
+    numeric_names,
+)
 from localmkl.cli.files import GRAMS, SEQUENCES, TABLE, Content
 from localmkl.cli.voice import Misuse
-from localmkl.cli.words import Wanted, parse_kernels
+from localmkl.cli.words import Wanted, in_words, parse_kernels
 from localmkl.datasets.delimited import field_at
 from localmkl.kernels.alphabets import ALPHABETS
 
-LONGEST_DEGREE = 20
-"""Most weighted-degree kernels by default, degrees from 1 on: those of the paper on splice sites."""
+IN_PLACE = Wanted("wd", tuple(range(1, 9))), Wanted("wd", (4, 8), {"shift": 5})
+"""Default kernels on sequences of one length: the same letters in the same place, or near it ..."""
 
-LONGEST_WORDS = {"dna": 6, "rna": 6, "protein": 3}
-"""Longest k-mers of the default kernels on sequences of different lengths: there are some thousand of these,
-and longer ones seldom come twice."""
+ANYWHERE = Wanted("spectrum", (4, 5, 6))
+"""... and anywhere. The best of 13 such sets: MKL at C 10, the better p, on 200 rows has an AUC of 95.9 on
+mouse promoters, where wd:1-20 has 94.4; C. elegans acceptors 97.3 and 96.1, donors moved by up to 20 letters
+89.3 and 74.4, human promoters 89.0 and 89.9, three classes of splice sites level."""
+
+OF_ANY_LENGTH = {
+    "dna": [Wanted("spectrum", tuple(range(1, 9)))],
+    "rna": [Wanted("spectrum", tuple(range(1, 9)))],
+    "protein": [Wanted("spectrum", (1, 2, 3)), Wanted("pseaac", (1, 4, 10))],
+}
+"""Default kernels on sequences of different lengths. Words of 7 and 8 letters are worth 1 to 2 points of AUC
+on DNA, pseudo-amino-acids 2 to 3 points of accuracy on 27 protein folds."""
 
 SINGLE_COLUMNS = 20
-"""Up to this many columns of a table get a kernel each by default: as many kernels as sequences get."""
+"""Up to this many columns of a table get a kernel each by default, unless their names make groups."""
 
 
 @dataclass(frozen=True)
@@ -91,8 +107,15 @@ def choose_kernels(content, spec=None, gate=None):
         if spec is not None and any(wanted.is_vector and _on_all(wanted) for wanted in given):
             said += _left_out(content.rows)
         content = _used_columns(content, [*kernels, *gates])
-    names = numbered([name for wanted in given for name in wanted.names()])
-    return Chosen(kernels, names, gates[0] if gates else None, content, said)
+    return Chosen(kernels, numbered(_names(given)), gates[0] if gates else None, content, said)
+
+
+def _names(given):
+    """Return names of kernels, with all their parameters where the short ones are not enough."""
+    short = [name for wanted in given for name in wanted.names()]
+    if len(set(short)) == len(short):
+        return short
+    return [name for wanted in given for name in wanted.names(full=True)]
 
 
 def _used_columns(content, kernels):
@@ -122,11 +145,9 @@ def _check_sequences(content, column):
 def default_kernels(content):
     """Return the kernels for a file when none are named, a list of `Wanted`, and the choice in words."""
     if content.kind == SEQUENCES:
-        lengths = {len(sequence) for sequence in content.rows}
         alphabet = guess_alphabet(content.rows)
-        longest = min(LONGEST_DEGREE, *lengths) if len(lengths) == 1 else LONGEST_WORDS[alphabet]
-        word = "wd" if len(lengths) == 1 else "spectrum"
-        return [Wanted(word, tuple(range(1, longest + 1)))], f"{word}:1-{longest} ({alphabet})"
+        given = _sequence_kernels(alphabet, {len(sequence) for sequence in content.rows})
+        return given, f"{in_words(given)} ({alphabet})"
     frame = content.rows
     numeric, row_names = numeric_names(frame), identifiers(frame)
     if not numeric:
@@ -135,16 +156,35 @@ def default_kernels(content):
             'kernels by --kernels, for instance "spectrum:3 column=promoter".'
         )
     text = frame.columns.difference(numeric, sort=False).tolist()
-    numeric = [name for name in numeric if name not in row_names]
-    if 1 < len(numeric) <= SINGLE_COLUMNS:
-        given = [Wanted("rbf", parameters={"columns": [name]}) for name in numeric]
-        given.append(Wanted("rbf", parameters={"columns": "*"}))
-        said = f"rbf on each of {len(numeric)} columns, and rbf on all"
-    else:
-        said = "linear; rbf:0.1,1,10"
-        given = [Wanted("linear"), Wanted("rbf", (0.1, 1, 10))]
+    given, said = _table_kernels([name for name in numeric if name not in row_names], frame.columns)
     said += ", standardised" + (f" (left out as text: {listed(text)})" if text else "")
     return given, said + _left_out(frame)
+
+
+def _sequence_kernels(alphabet, lengths):
+    """Return kernels that look in place and anywhere, or those for different lengths."""
+    given = [*IN_PLACE, ANYWHERE] if len(lengths) == 1 else OF_ANY_LENGTH[alphabet]
+    shortest = min(lengths)
+    given = [replace(one, values=tuple(v for v in one.values if v <= shortest)) for one in given]
+    return [one for one in given if one.values]
+
+
+def _table_kernels(names, among):
+    """Return kernels on numeric columns, a list of `Wanted`, and the choice in words.
+
+    Those on all columns are joined by one on each group of columns, by their names, or on each of few. Groups
+    took six views of digits from 94.0 to 96.7 % and three of ROSMAP from 87.6 to 88.3 % AUC (MKL, C 10).
+    """
+    patterns, rest = column_groups(names, among)
+    rest = [",".join(rest)] if rest and all(map(is_plain, rest)) else []
+    parts = [*patterns, *rest] if patterns else [[name] for name in names]
+    given = [Wanted("linear"), Wanted("rbf", (0.1, 1, 10))]
+    said = in_words(given)
+    if not 1 < len(parts) <= SINGLE_COLUMNS + 1:
+        return given, said
+    called = f"groups of columns ({listed(parts)})" if patterns else "columns"
+    given += [Wanted("rbf", parameters={"columns": part}) for part in parts]
+    return given, f"{said}; rbf on each of {len(parts)} {called}"
 
 
 def _on_all(wanted):

@@ -61,13 +61,13 @@ Force = Annotated[bool, _option("--force", help="Replace a file that is somethin
 Json = Annotated[bool, _option("--json", help="Results as one JSON object.")]
 Quiet = Annotated[bool, _option("--quiet", "-q", help="No notes, no progress.")]
 Debug = Annotated[bool, _option("--debug", help="Errors with their traceback.")]
-C = Annotated[str | None, _option("--C", help="Cost of errors (default: 1).")]
+C = Annotated[str | None, _option("--C", help="Cost of errors (without a search: 1).")]
 P = Annotated[
-    str | None, _option("--p", help="Norm of the kernel weights, 1 or more, such as 4/3 (the default).")
+    str | None, _option("--p", help="Norm of the kernel weights, from 1 to inf (without a search: 4/3).")
 ]
 Clusters = Annotated[str | None, _option(help="Number of clusters (default: 3).")]
 Evenness = Annotated[
-    str | None, _option(help="How soft the clusters are, from 1/clusters to 1 (default: 0.5).")
+    str | None, _option(help="How soft the clusters are, from 1/clusters to 1 (without a search: 0.5).")
 ]
 Loss = Annotated[
     str | None,
@@ -82,11 +82,34 @@ Quantile = Annotated[
     _option(help="Regression with the loss quantile: share of targets below the prediction (default: 0.5)."),
 ]
 
+Shared = Annotated[
+    str | None,
+    _option(
+        help="Share of a part that is the same for all rows, 0 to 1, which is MKL (without a search: 0)."
+    ),
+]
+Groups = Annotated[
+    str | None,
+    _option(
+        help="Known groups instead of clusters: column of a table, KEY of KEY=... in FASTA headers, "
+        "variable of a Gram file."
+    ),
+]
+Tune = Annotated[
+    bool | None,
+    _option(
+        "--tune/--no-tune",
+        help="Search parameters that are not set as 'tune' does, or fit at once; default: a small search.",
+        show_default=False,
+    ),
+]
+
 SEARCHED = {
     "C": "c",
     "p": "p",
     "n_clusters": "clusters",
     "evenness": "evenness",
+    "shared": "shared",
     "epsilon": "epsilon",
     "quantile": "quantile",
 }

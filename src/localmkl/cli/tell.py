@@ -3,9 +3,10 @@
 import numpy as np
 
 from localmkl._checks import listed
-from localmkl.cli.columns import as_numbers, identifiers, numeric_names
+from localmkl.cli.columns import as_numbers, identifiers, is_plain, numeric_names
 from localmkl.cli.files import GRAMS, SEQUENCES, TABLE
 from localmkl.cli.kernels import default_kernels
+from localmkl.cli.words import in_words
 
 
 def describe_model(subject):
@@ -21,7 +22,7 @@ def describe_model(subject):
         "classes": model.classes_.tolist() if subject.classifier else None,
         "training_rows": subject.n_train,
         "support_vectors": len(model.support_),
-        "parameters": {**described_loss(model), **parameters},
+        "parameters": _plain({**described_loss(model), **parameters}),
         "kernels": list(subject.kernels),
         "clusters": cluster_names(model),
         "kernel_shares": shares.round(6).tolist(),
@@ -33,12 +34,23 @@ def describe_model(subject):
     }
     if subject.search is not None:
         record["tuned"] = {
-            "score": float(subject.search.best_score_),
+            "score": float(subject.search.cv_results_[_decisive(subject.search)][subject.search.best_index_]),
             "metric": str(subject.search.scoring),
             "candidates": len(subject.search.cv_results_["params"]),
-            "chosen": subject.search.best_params_,
+            "chosen": _plain(subject.search.best_params_),
         }
     return record, _model_text(record)
+
+
+def _decisive(search):
+    """Return the column of the mean scores that a choice was made by."""
+    named = f"mean_test_{search.refit}"
+    return named if named in search.cv_results_ else "mean_test_score"
+
+
+def _plain(values):
+    """Return values that JSON can hold: an infinite p is written as text."""
+    return {name: "inf" if value == float("inf") else value for name, value in values.items()}
 
 
 def _parameters(model):
@@ -107,8 +119,9 @@ def _model_text(record):
 def describe_data(content):
     """Return the description of a data file, as a record and as text."""
     rows, n_rows = content.rows, len(content)
-    n_kernels, said = _default_kernels(content)
+    n_kernels, said, words = _default_kernels(content)
     record = {"file": str(content.path), "kind": content.kind, "rows": n_rows, "default_kernels": said}
+    record["kernels"] = words
     lines = [f"kind       {content.kind}, {n_rows} rows"]
     if content.kind == TABLE:
         record["columns"] = {name: str(kind) for name, kind in rows.dtypes.items()}
@@ -133,6 +146,8 @@ def describe_data(content):
         lines.append(f"labels     {len(counted)}: {listed(counted)}")
     record["gram_bytes"] = 8 * n_kernels * n_rows**2 or None
     lines.append(f"kernels    {said}")
+    if words is not None and words not in said:
+        lines.append(f'in words   --kernels "{words}"')
     if n_kernels:
         lines.append(
             f"memory     {record['gram_bytes'] / 2**20:.1f} MB of Gram matrices to train on all rows"
@@ -141,9 +156,9 @@ def describe_data(content):
 
 
 def _default_kernels(content):
-    """Return number and names of the kernels that a file gets by default; none if they must be named."""
+    """Return number, description and words of the kernels that a file gets by default, if it gets any."""
     if content.kind == GRAMS:
-        return content.rows.n_kernels, f"the {content.rows.n_kernels} of the file"
+        return content.rows.n_kernels, f"the {content.rows.n_kernels} of the file", None
     try:
         given, said = default_kernels(content)
         if content.kind == TABLE:
@@ -151,8 +166,11 @@ def _default_kernels(content):
             used = [name for name in numeric_names(content.rows) if name not in row_names]
             as_numbers(content, content.rows, used)
     except ValueError as error:
-        return 0, f"none by default: {error}"
-    return sum(len(wanted.values) or 1 for wanted in given), said
+        return 0, f"none by default: {error}", None
+    columns = [wanted.parameters.get("columns") for wanted in given]
+    names = [name for each in columns if isinstance(each, list) for name in each]
+    words = in_words(given) if all(map(is_plain, names)) else None
+    return sum(len(wanted.values) or 1 for wanted in given), said, words
 
 
 def _number(value):

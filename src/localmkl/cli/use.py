@@ -8,6 +8,7 @@ from localmkl._checks import listed
 from localmkl.cli.columns import as_numbers, numeric_columns
 from localmkl.cli.files import CALLED, GRAMS, SEQUENCES, TABLE, Asked, parse_rows, read_rows
 from localmkl.cli.voice import Misuse
+from localmkl.estimators.groups import with_groups
 from localmkl.estimators.probabilities import probabilities
 from localmkl.explain import memberships_of, training_rows
 from localmkl.kernels.stack import take_rows
@@ -34,7 +35,8 @@ def _is_whole(made, subject):
         return False
     names, rows, n_train = made.get("kernel_names"), made.get("rows"), subject.n_train
     texts = [made.get(name) for name in ("date", "file", "version", "cpu")]
-    texts += [made[name] for name in ("target", "names_column", "variable") if made.get(name) is not None]
+    asked = [made.get(name) for name in ("target", "names_column", "groups_name", "variable")]
+    texts += [name for name in asked if name is not None]
     texts += [None] if names is not None and len(names) != len(subject.kernels) else names or []
     of_rows = [made.get("y")] + ([] if made.get("names") is None else [made["names"]])
     ends = [0, 1, 1] if rows is None else [rows[name] for name in ("start", "stop", "of")]
@@ -68,16 +70,28 @@ def read_for(subject, path, *, target=None, labels=None, names=None, variable=No
         names or made.get("names_column"),
         variable or made.get("variable"),
         made.get("header") if header is None else header,
+        groups=made.get("groups_name"),
     )
     content, wanted = read_rows(path, asked), kind_for(subject)
     if content.kind != wanted:
         raise ValueError(f"{str(path)!r} must be {CALLED[wanted]} as in the fit, got {CALLED[content.kind]}.")
     content = replace(content, y=_as_known(subject, content))
     if wanted == GRAMS:
-        return _cross_grams(subject, content, rows)
+        return _grouped(subject, _cross_grams(subject, content, rows))
     if rows is not None:
         raise Misuse("--rows is for Gram files.")
-    return _as_fitted(subject, content) if wanted == TABLE else content
+    return _as_fitted(subject, content) if wanted == TABLE else _grouped(subject, content)
+
+
+def _grouped(subject, content):
+    """Return sequences or Grams with the groups of their rows, if the model asks for groups."""
+    if made_of(subject.given).get("groups_name") is None:
+        return content
+    groups = np.full(len(content), None) if content.groups is None else content.groups
+    if content.train is not None:
+        rows, y = content.train
+        content = replace(content, train=(with_groups(rows, subject.model.groups_), y))
+    return replace(content, rows=with_groups(content.rows, groups))
 
 
 def _as_known(subject, content):
@@ -99,7 +113,11 @@ def _as_known(subject, content):
 
 def _as_fitted(subject, content):
     """Return a table with the columns of the fit alone."""
-    frame, model = content.rows, subject.model
+    name = made_of(subject.given).get("groups_name")
+    frame, model = (
+        content.rows if name is None else content.rows.assign(**{name: content.groups}),
+        subject.model,
+    )
     columns = getattr(subject.whole, "feature_names_in_", None)
     if columns is None:  # fitted on an array
         if frame.shape[1] != subject.whole.n_features_in_:
@@ -116,7 +134,8 @@ def _as_fitted(subject, content):
         )
     if subject.whole is not model:  # a pipeline knows what its columns are
         return replace(content, rows=frame[list(columns)])
-    numeric = list(columns) if model.kernels is None else numeric_columns(model.kernels_, columns)
+    read = [column for column in columns if column != name]
+    numeric = read if model.kernels is None else numeric_columns(model.kernels_, read)
     return replace(content, rows=as_numbers(content, frame[list(columns)], numeric))
 
 
@@ -133,7 +152,9 @@ def _cross_grams(subject, content, text):
     if trained is not None and stack.shape == (trained["of"], trained["of"]):
         train = np.arange(trained["start"], trained["stop"])
         rows = np.setdiff1d(rows, train) if text is None else rows
-        content = replace(content, train=(stack[np.ix_(train, train)], made_of(subject.given)["y"]))
+        grams = stack[np.ix_(train, train)]
+        grams.check_training()  # so that diagonals may be read off, also where nothing is fitted again
+        content = replace(content, train=(grams, made_of(subject.given)["y"]))
         stack = stack[np.ix_(rows, train)]
     elif text is not None:
         stack = stack[rows]
@@ -143,7 +164,8 @@ def _cross_grams(subject, content, text):
             f"got {stack.shape[1]} columns."
         )
     names = np.array([f"row {i}" for i in rows], dtype=object)
-    return replace(content, rows=stack, y=None if content.y is None else content.y[rows], names=names)
+    y, groups = (None if column is None else column[rows] for column in (content.y, content.groups))
+    return replace(content, rows=stack, y=y, groups=groups, names=names)
 
 
 def predict(subject, content):
@@ -159,7 +181,7 @@ def predict(subject, content):
     else:
         header = ["name", "prediction"]
     header += [f"probability_{label}" for label in model.classes_] if subject.probable else []
-    header += [f"membership_{j + 1}" for j in range(n_clusters)] if n_clusters > 1 else []
+    header += [f"membership_{name}" for name in _short_names(model)] if n_clusters > 1 else []
     header += ["intercept", *(f"contribution_{name}" for name in subject.kernels)]
     names = content.names if content.names is not None else np.arange(1, len(content) + 1)
     step = max(1, CONTRIBUTION_ENTRIES // np.size(model.kernel_weights_))
@@ -169,6 +191,11 @@ def predict(subject, content):
         columns = [names[block], *_columns(subject, take_rows(X, block), n_clusters, names[block])]
         rows += zip(*(column.tolist() for column in columns), strict=True)
     return header, rows
+
+
+def _short_names(model):
+    """Return the names of clusters, numbers for those that have no other."""
+    return [name.removeprefix("cluster ") for name in model.cluster_names_]
 
 
 def _columns(subject, X, n_clusters, names):

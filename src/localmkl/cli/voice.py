@@ -42,7 +42,19 @@ SPOKEN = {
     **{
         f"`{name}`": f"--{name}"
         for name in (
-            *("C", "p", "evenness", "epsilon", "normalize", "tol", "kernels", "variable", "labels"),
+            *(
+                "C",
+                "p",
+                "evenness",
+                "shared",
+                "groups",
+                "epsilon",
+                "normalize",
+                "tol",
+                "kernels",
+                "variable",
+                "labels",
+            ),
             *("loss", "quantile", "methods", "images", "scoring"),
         )
     },

@@ -12,10 +12,12 @@ table ``[[kernel]]`` with its `name` and parameters; a list for that parameter g
 import inspect
 import re
 import shlex
+import sys
 import tomllib
 from dataclasses import dataclass, field
 from difflib import get_close_matches
-from math import isfinite
+from itertools import groupby
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -102,11 +104,16 @@ class Wanted:
         sets = [{**common, own: value} for value in self.values] if self.values else [common]
         return [self.kind(**parameters) for parameters in sets]
 
-    def names(self):
-        """Return a short name for each kernel: the word, its value, the columns as they were written."""
+    def names(self, *, full=False):
+        """Return a short name for each kernel: the word, its value, the columns as they were written.
+
+        With `full`, also the other parameters.
+        """
         columns = self.parameters.get("columns", self.parameters.get("column"))
         columns = ",".join(map(str, columns)) if isinstance(columns, list) else columns
         tail = f" {columns}" if columns else ""
+        others = [item for item in self.parameters.items() if item[0] not in ("columns", "column")]
+        tail += "".join(f" {name}={value}" for name, value in others) if full else ""
         return [f"{self.word} {value}{tail}" for value in self.values] or [f"{self.word}{tail}"]
 
 
@@ -133,6 +140,44 @@ def parse_kernels(spec):
     if not found:
         raise ValueError('The kernels must be named, for instance "rbf" or "wd:1-20", got an empty text.')
     return found
+
+
+def in_words(given):
+    """Return the text that stands for some kernels.
+
+    Parameters
+    ----------
+    given : list of Wanted
+
+    Examples
+    --------
+    >>> in_words(parse_kernels("wd:1,2,3 shift=2; rbf columns='a b*'; rbf columns=c; linear"))
+    "wd:1-3 shift=2; rbf each='a b*,c'; linear"
+    """
+    return "; ".join(
+        " ".join((head, *_columns_in_words([wanted.parameters.get("columns") for wanted in run])))
+        for (head, _), run in groupby(given, key=_head_in_words)
+    )
+
+
+def _head_in_words(wanted):
+    """Return a kernel without its columns in words, and whether these stand alone."""
+    values = wanted.values
+    whole = len(values) > 2 and all(isinstance(value, int) for value in values)
+    ranged = whole and values == tuple(range(values[0], values[0] + len(values)))
+    text = f"{values[0]}-{values[-1]}" if ranged else ",".join(map(str, values))
+    others = [f"{name}={value}" for name, value in wanted.parameters.items() if name != "columns"]
+    columns = wanted.parameters.get("columns")
+    several = columns is not None and not isinstance(columns, list) and "," in columns
+    return " ".join([f"{wanted.word}:{text}" if text else wanted.word, *others]), several
+
+
+def _columns_in_words(columns):
+    if columns == [None]:
+        return []
+    names = [each[0] if isinstance(each, list) else each for each in columns]
+    text = ",".join(names)
+    return [f"{'each' if len(names) > 1 else 'columns'}={shlex.quote(text) if ' ' in text else text}"]
 
 
 def parse_values(text):
@@ -171,8 +216,9 @@ def parse_grids(options):
     for name, text in options.items():
         if text is None:
             continue
-        grids[name] = parse_values(text)
-        wrong = [value for value in grids[name] if not _is_finite(value)]
+        largest = inf if name == "p" else sys.float_info.max
+        grids[name] = [inf if value == "inf" else value for value in parse_values(text)]
+        wrong = [value for value in grids[name] if not _is_number(value, largest)]
         if wrong or not grids[name]:
             raise Misuse(f"--{OPTIONS.get(name, name)} must be a number or a list of numbers, got {text!r}.")
     return grids
@@ -211,8 +257,8 @@ def _or(words):
     return " or ".join(filter(None, (", ".join(words[:-1]), words[-1])))
 
 
-def _is_finite(value):
-    return isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value)
+def _is_number(value, largest):
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= largest
 
 
 def _value(text):

@@ -78,6 +78,22 @@ def read_fasta(path, *, labels=None, alphabet=None, equal_length=False, unique_n
     return SequenceData(np.array(sequences, dtype=object), y, np.array(names, dtype=object))
 
 
+def read_header_values(path, key):
+    """Return what stands after ``KEY=`` in each header of a FASTA file, None where it does not.
+
+    Returns
+    -------
+    ndarray of str or None, shape (n_samples,)
+    """
+    return np.array(_values_of(key, _fasta_records(Path(path))[0]), dtype=object)
+
+
+def _values_of(key, headers):
+    pattern = re.compile(rf"(?<!\w){re.escape(key)}\s*=\s*([^\s,;|]+)")
+    found = [pattern.search(header) for header in headers]
+    return [None if match is None else match[1] for match in found]
+
+
 def _fasta_records(path):
     """Return headers, their line numbers and the sequences."""
     text = read_text(path)
@@ -156,10 +172,7 @@ def _check_unique(path, lines, names, hint):
 def _find_labels(path, labels, headers, lines, names):
     if isinstance(labels, str) and labels.partition(":")[0] == HEADER:
         key = labels.partition(":")[2] or "label"
-        pattern = re.compile(rf"(?<!\w){re.escape(key)}\s*=\s*([^\s,;|]+)")
-        found = [pattern.search(header) for header in headers]
-        hint = f"`{key}=...` in its header"
-        values = [None if match is None else match[1] for match in found]
+        hint, values = f"`{key}=...` in its header", _values_of(key, headers)
     else:
         _check_unique(path, lines, names, "labels are found by name: rename a record")
         given = labels if isinstance(labels, Mapping) else _label_file(Path(labels))

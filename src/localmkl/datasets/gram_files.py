@@ -74,15 +74,25 @@ def read_grams(path, *, variable=None, labels=None):
     if variable is None:
         variable = _only_stack(path, variables)
     grams = _check_stack(path, _as_stack(path, variable, take_variable(path, variables, variable)))
-    y = None
-    if labels is not None:
-        y = _row_labels(path, labels, take_variable(path, variables, labels))
-        if len(y) != grams.shape[1]:
-            raise ValueError(
-                f"{quoted(path)} must hold one label for each of the {grams.shape[1]} rows in {labels!r}, "
-                f"got {len(y)}."
-            )
+    y = None if labels is None else _of_rows(path, variables, labels, grams.shape[1])
     return GramData(GramStack(grams), y)
+
+
+def read_row_variable(path, name, n_rows):
+    """Return a variable of a NumPy or MATLAB file that holds one label for each row."""
+    kind = file_kind(Path(path))
+    if kind == ".npy":
+        raise ValueError(f"{quoted(path)} has no named variables, got {name!r}; use .npz.")
+    return _of_rows(path, read_npz(path) if kind == ".npz" else read_mat(path), name, n_rows)
+
+
+def _of_rows(path, variables, name, n_rows):
+    found = _row_labels(path, name, take_variable(path, variables, name))
+    if len(found) != n_rows:
+        raise ValueError(
+            f"{quoted(path)} must hold one label for each of the {n_rows} rows in {name!r}, got {len(found)}."
+        )
+    return found
 
 
 def read_npz(path):

@@ -12,7 +12,7 @@ from sklearn.utils.validation import column_or_1d
 from localmkl._checks import check_number, check_option, is_missing
 from localmkl.estimators.groups import with_groups
 from localmkl.estimators.probabilities import WithLogLoss, log_probabilities, probabilities
-from localmkl.solvers.losses import CLASSIFICATION, REGRESSION, EpsilonInsensitive, Loss, Quantile
+from localmkl.solvers.losses import CLASSIFICATION, REGRESSION, Loss, PiecewiseLinear
 
 
 class LossPart:
@@ -234,7 +234,7 @@ default="epsilon_insensitive"
         With targets in other units the model is then the same: of such losses the cost has to grow with the
         unit, as the square of the norm of the solution does with its square.
         """
-        if not isinstance(self._loss, EpsilonInsensitive | Quantile):
+        if not isinstance(self._loss, PiecewiseLinear):
             return 1.0
         mean = np.average(targets[0], weights=sample_weight)
         spread = float(np.sqrt(np.average(np.square(targets[0] - mean), weights=sample_weight)))

@@ -2,6 +2,13 @@
 
 from localmkl.model_selection.choice import OneStandardError
 from localmkl.model_selection.search import MKLSearchCV
-from localmkl.model_selection.tables import evenness_curve, nested_cross_validate, score_table
+from localmkl.model_selection.tables import at_edge, evenness_curve, nested_cross_validate, score_table
 
-__all__ = ["MKLSearchCV", "OneStandardError", "evenness_curve", "nested_cross_validate", "score_table"]
+__all__ = [
+    "MKLSearchCV",
+    "OneStandardError",
+    "at_edge",
+    "evenness_curve",
+    "nested_cross_validate",
+    "score_table",
+]

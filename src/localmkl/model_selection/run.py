@@ -29,11 +29,13 @@ class Run:
     grams : SharedGrams
     n_jobs : int or None
     checkpoint : Checkpoint or None
+    stage : int, default=0
+        Number of the step that a search takes beyond its first candidates, to tell its batches apart.
     """
 
-    def __init__(self, job, folds, grams, n_jobs, checkpoint):
+    def __init__(self, job, folds, grams, n_jobs, checkpoint, stage=0):
         self.job, self.folds, self.shared = job, folds, grams
-        self.n_jobs, self.checkpoint = n_jobs, checkpoint
+        self.n_jobs, self.checkpoint, self.stage = n_jobs, checkpoint, stage
         self.serial = effective_n_jobs(n_jobs) == 1
         self.cells: dict = {}
         self.contexts: dict = {}
@@ -50,7 +52,7 @@ class Run:
         )
         pairs = [(k, fold) for k in range(len(batches)) for fold in folds]
         pairs.sort(key=lambda pair: pair[1].number if self.fold_by_fold else pair[0])
-        self.pending = {(k, fold.number): (batches[k], fold) for k, fold in pairs}
+        self.pending = {(stage, k, fold.number): (batches[k], fold) for k, fold in pairs}
         for key in list(self.pending) if checkpoint is not None else []:
             if (done := checkpoint.finished.get(key)) is not None:
                 _, fold = self.pending.pop(key)
@@ -64,11 +66,14 @@ class Run:
                 self._run_here() if self.serial else self._run_in_workers()
             except KeyboardInterrupt as stop:
                 complete = len(self.complete())
-                if complete == 0 or type(stop) is not KeyboardInterrupt:  # a signal that asks to end at once
+                if (complete == 0 and self.stage == 0) or type(
+                    stop
+                ) is not KeyboardInterrupt:  # a signal that asks to end at once
                     raise
                 warn(
-                    f"The search was interrupted: {complete} of {len(self.job.candidates)} candidates are "
-                    "complete over all folds, and only these are in `cv_results_`"
+                    f"The search was interrupted: {complete} of {len(self.job.candidates)} candidates "
+                    f"{'beyond the given ones ' if self.stage else ''}are complete over all folds, and only "
+                    "what is complete is in `cv_results_`"
                     + ("." if self.checkpoint is None else "; start it again to do the rest."),
                 )
                 return True

@@ -10,6 +10,7 @@ import warnings
 from dataclasses import replace
 from inspect import signature
 from numbers import Integral
+from typing import Any
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -35,6 +36,9 @@ from localmkl.model_selection.checkpoint import Checkpoint, fingerprint
 from localmkl.model_selection.grams import SharedGrams
 from localmkl.model_selection.run import Run
 from localmkl.stacks import GramStack, Stack
+
+MOST_STEPS = 3
+"""Most steps beyond the given values: three of a factor ten are a thousand."""
 
 
 class MKLSearchCV(BaseSearchCV):
@@ -65,6 +69,10 @@ class MKLSearchCV(BaseSearchCV):
         Draw this many candidates instead of trying all.
     random_state : int, RandomState instance or None, default=None
         Seed of the draw, and of estimators without a seed of their own.
+    follow : sequence of str, default=()
+        Parameters, positive numbers such as `C`, whose best value is followed outwards where it is the
+        smallest or the largest tried: the next one, by the ratio of the last two, is tried with all values
+        of the other parameters, three times at most.
     checkpoint : path-like or None, default=None
         A file of finished work. A search that is started again with the same file goes on where it was
         stopped, and gives the same table.
@@ -108,11 +116,14 @@ class MKLSearchCV(BaseSearchCV):
     (100,)
     """
 
+    follow: Any = ()  # for searches that were saved before there was such a parameter
+
     _parameter_constraints: dict = {  # noqa: RUF012
         **BaseSearchCV._parameter_constraints,
         "param_grid": [dict, list],
         "n_iter": [Integral, None],
         "random_state": ["random_state"],
+        "follow": [list, tuple],
         "checkpoint": [str, os.PathLike, None],
     }
 
@@ -127,6 +138,7 @@ class MKLSearchCV(BaseSearchCV):
         cv=None,
         n_iter=None,
         random_state=None,
+        follow=(),
         checkpoint=None,
         verbose=0,
         error_score=np.nan,
@@ -145,6 +157,7 @@ class MKLSearchCV(BaseSearchCV):
         self.param_grid = param_grid
         self.n_iter = n_iter
         self.random_state = random_state
+        self.follow = follow
         self.checkpoint = checkpoint
 
     def fit(self, X, y=None, **params):
@@ -192,24 +205,29 @@ class MKLSearchCV(BaseSearchCV):
             fit_params=routed.estimator.fit,
             score_params=routed.scorer.score,
         )
-        job.check_candidates()
-        several = scorers_in(scorer)
-        for name, one in several.items() if several else [(self.scoring, scorer)]:
-            for number in range(len(job.candidates)):
-                check_scorer(name, one, job.model(number))
+        self._check_job(job)
         checkpoint = self._checkpoint(job, folds)
         if checkpoint is not None:
             job = replace(job, seed=checkpoint.settings["seed"])
         rows = clone(self.estimator)._check_rows(X, reset=True)
         with SharedGrams(rows, in_files=effective_n_jobs(self.n_jobs) > 1) as grams:
-            run = Run(job, folds, grams, self.n_jobs, checkpoint)
-            self.interrupted_ = run.until_interrupted(shown=self.verbose > 0)
-            self._store(job, run.complete(), len(folds), refit_metric)
-            run.forget_stacks()
+            cells: list = []
+            for stage in range(1 + MOST_STEPS):
+                run = Run(job, folds, grams, self.n_jobs, checkpoint, stage)
+                self.interrupted_ = run.until_interrupted(shown=self.verbose > 0)
+                cells += [(job.candidates[number], results) for number, results in run.complete().items()]
+                self._store(job, cells, len(folds), refit_metric)
+                run.forget_stacks()
+                further = [] if self.interrupted_ or stage == MOST_STEPS else self._beyond()
+                if not further:
+                    break
+                job = replace(job, candidates=further)
+                self._check_job(job)
             if self.refit:
                 self._refit(job, grams)
         return self
 
+    @available_if(lambda search: hasattr(super(), "predict"))
     def predict(self, X, groups=None):
         """Return the predictions of the best estimator.
 
@@ -243,6 +261,26 @@ class MKLSearchCV(BaseSearchCV):
         """
         return super().decision_function(with_groups(X, groups))
 
+    def _check_job(self, job):
+        """Raise if a candidate is not allowed, or cannot be scored."""
+        job.check_candidates()
+        several = scorers_in(job.scorer)
+        for name, one in several.items() if several else [(self.scoring, job.scorer)]:
+            for number in range(len(job.candidates)):
+                check_scorer(name, one, job.model(number))
+
+    def _beyond(self):
+        """Return the candidates one step beyond the best values that lie at an end of those tried."""
+        tried = self.cv_results_["params"] if self.follow and hasattr(self, "best_params_") else []
+        steps = {
+            name: next_value(self.best_params_[name], [one[name] for one in tried if name in one])
+            for name in self.follow
+            if name in self.best_params_ and tried
+        }
+        steps = {name: value for name, value in steps.items() if value is not None}
+        at_edge = [one for one in tried if all(one.get(name) == self.best_params_[name] for name in steps)]
+        return [{**one, **steps} for one in at_edge] if steps else []
+
     def _groups(self, groups):
         """Return the groups of the rows if an estimator will ask for them, else None."""
         gates = [getattr(self.estimator, "gate", None), *(one.get("gate") for one in self._candidates())]
@@ -264,7 +302,7 @@ class MKLSearchCV(BaseSearchCV):
         else:
             sampler = ParameterSampler(self.param_grid, self.n_iter, random_state=self.random_state)
             candidates = list(sampler)
-        for name in {name for candidate in candidates for name in candidate}:
+        for name in {*self.follow, *(name for candidate in candidates for name in candidate)}:
             if name not in self.estimator.get_params():
                 raise ValueError(
                     f"`param_grid` must name parameters of {type(self.estimator).__name__}, got {name!r}; "
@@ -286,15 +324,16 @@ class MKLSearchCV(BaseSearchCV):
             "groups": job.groups,
             "splits": [(fold.train, fold.test) for fold in folds],
             "scoring": (self.scoring, self.error_score, self.return_train_score),
+            "following": list(self.follow),
             "fit parameters": (job.fit_params, job.score_params),
         }
         prints = {name: fingerprint(part) for name, part in parts.items()}
         return Checkpoint(self.checkpoint, prints, {"seed": job.seed})
 
     def _store(self, job, results, n_splits, refit_metric):
-        """Set what ``GridSearchCV`` sets, from the results of the candidates that are complete."""
-        candidates = [job.candidates[number] for number in results]
-        out = [cell for cells in results.values() for cell in cells]
+        """Set what ``GridSearchCV`` sets, from the candidates that are complete and their results."""
+        candidates = [candidate for candidate, _ in results]
+        out = [cell for _, cells in results for cell in cells]
         report_failures(out, self.error_score)
         if callable(self.scoring):
             insert_error_scores(out, self.error_score)
@@ -333,6 +372,21 @@ class MKLSearchCV(BaseSearchCV):
         self.refit_time_ = time.perf_counter() - start
         if hasattr(best, "feature_names_in_"):
             self.feature_names_in_ = best.feature_names_in_
+
+
+def next_value(best, tried):
+    """Return the value one step beyond the best, if that is the smallest or largest tried; else None.
+
+    Examples
+    --------
+    >>> next_value(10.0, [0.1, 1.0, 10.0]), next_value(1.0, [0.1, 1.0, 10.0]), next_value(1.0, [1.0])
+    (100.0, None, None)
+    """
+    values = np.unique(tried)
+    if len(values) < 2 or values[0] <= 0.0 or best not in (values[0], values[-1]):
+        return None
+    beside = values[1] if best == values[0] else values[-2]
+    return float(best) * (float(best) / float(beside))
 
 
 def split_into_folds(cv, X, y, **params):

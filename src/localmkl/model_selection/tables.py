@@ -1,6 +1,7 @@
 """Results of a search as tidy tables, and the two questions most often asked of it in one call."""
 
 import time
+from numbers import Real
 
 import numpy as np
 from sklearn.base import clone, is_classifier
@@ -52,6 +53,49 @@ def score_table(search):
             columns["side"].append(side)
             columns["score"].append(float(score))
     return _table(columns)
+
+
+NATURAL_ENDS = {"p": (1.0, np.inf), "shared": (0.0, 1.0), "evenness": (0.0, 1.0), "n_clusters": (1, np.inf)}
+"""Parameters that end somewhere: nothing is to be tried beyond."""
+
+
+def at_edge(search):
+    """Return the parameters whose best value is the smallest or the largest that a search has tried.
+
+    Better ones may lie beyond: search again with more values, or name the parameter in `follow`.
+
+    Parameters
+    ----------
+    search : MKLSearchCV
+        Any fitted search of scikit-learn will do.
+
+    Returns
+    -------
+    dict of str to (value, "smallest" or "largest")
+        Numbers alone, and none that end there by nature, such as p = 1.
+
+    Examples
+    --------
+    >>> from localmkl import MKLClassifier
+    >>> from localmkl.datasets import make_localized
+    >>> from localmkl.model_selection import MKLSearchCV, at_edge
+    >>> X, y = make_localized(n_samples=60, random_state=0)[:2]
+    >>> grid = {"C": [1e-6, 1e-5], "p": [1.0]}
+    >>> at_edge(MKLSearchCV(MKLClassifier(), grid, cv=3, refit=False).fit(X, y))
+    {'C': (1e-06, 'smallest')}
+    """
+    found = {}
+    for name, best in getattr(search, "best_params_", {}).items():
+        tried = [one[name] for one in search.cv_results_["params"] if name in one]
+        if not all(isinstance(value, Real) and not isinstance(value, bool) for value in tried):
+            continue
+        own = name.rpartition("__")[2]  # of a pipeline
+        low, high = NATURAL_ENDS.get(own, (-np.inf, np.inf))
+        if own == "evenness":  # one over the number of clusters, up to a tenth
+            low = 1.1 / search.best_params_.get("n_clusters", getattr(search.estimator, "n_clusters", 1))
+        if min(tried) < max(tried) and best in (min(tried), max(tried)) and low < best < high:
+            found[name] = best, "smallest" if best == min(tried) else "largest"
+    return found
 
 
 def evenness_curve(estimator, X, y, *, evenness, C=(1.0,), cv=None, scoring=None, n_jobs=None, **fit_params):

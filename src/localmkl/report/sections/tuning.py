@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from localmkl.model_selection import at_edge
 from localmkl.report import charts
 from localmkl.report.prose import Figure, Section, Table, brief, count, listing
 
@@ -29,6 +30,7 @@ def tuning_section(subject):
     varied = [name for name in values if sizes[name] > 1]
     best = int(search.best_index_)
     text = tuning_text({name: values[name][best] for name in varied}, scores, spread, best, search.n_splits_)
+    text += edge_text(search)
     axes = sorted(varied, key=lambda name: (name not in ("C", "evenness", "shared"), -sizes[name]))[:2]
     order = np.argsort(-np.nan_to_num(scores, nan=-np.inf), kind="stable")[:10]
     rows = [
@@ -49,18 +51,29 @@ def tuning_text(params, scores, spread, best, n_folds):
         return (
             f"Of {count(len(scores), 'candidate')} in {count(n_folds, 'fold')}, none could be compared.{tail}"
         )
-    near = int((scores >= scores[best] - spread[best]).sum())
+    top = int(np.nanargmax(scores))
+    near = int((scores >= scores[top] - spread[top]).sum())
     said = listing([f"{name} = {brief(value)}" for name, value in params.items()] or ["the only candidate"])
     first = f"Of {count(len(scores), 'candidate')} in {count(n_folds, 'fold')}, {said}"
     if len(scores) - failed == 1 or np.nanmax(scores) - np.nanmin(scores) < SAME_SCORE:
         alike = " like all others" if len(scores) - failed > 1 else ""
         return f"{first} was chosen: {scores[best]:.3f}{alike}.{tail}"
+    praised = "did best" if scores[best] == scores[top] else f"was chosen (the best has {scores[top]:.3f})"
     return (
-        f"{first} did best: "
+        f"{first} {praised}: "
         f"{scores[best]:.3f} (standard deviation {spread[best]:.3f} over the folds), against "
         f"{np.nanmin(scores):.3f} for the worst. {count(near, 'candidate')} {'lies' if near == 1 else 'lie'} "
         f"within one standard deviation of the best.{tail}"
     )
+
+
+def edge_text(search):
+    """Say which choices lie at an end of what was tried."""
+    found = [
+        f"{name} = {brief(_plain(value))} is the {end} tried"
+        for name, (value, end) in at_edge(search).items()
+    ]
+    return f" {listing(found)}: there may be better values beyond." if found else ""
 
 
 def _score(value):
