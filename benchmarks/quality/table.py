@@ -1,0 +1,171 @@
+"""Rows in, tables out: means with standard errors, ranks over sets, paired differences, times.
+
+The baseline of a repetition is the one of scikit-learn's models with the best inner score: what a careful
+person would have taken, and it takes the time of all of them.
+"""
+
+from collections import defaultdict
+
+import numpy as np
+from scipy.stats import rankdata
+from scipy.stats import t as student
+
+from benchmarks.quality.answers import SHOWN
+from benchmarks.quality.cells import key
+from benchmarks.quality.methods import BASELINE, GROUPS, METHODS
+
+LEVEL = 0.95
+BEST = "baseline"
+BETTER_DEFAULT = "the better of UNIF and MKL"
+COMPARED = (
+    ("fit", BEST),
+    ("tune", "MKL tuned"),
+    ("tune", "UNIF tuned"),
+    ("tune", BEST),
+    ("CLMKL", BETTER_DEFAULT),
+    ("groups", "MKL tuned"),
+    ("groups", "separate"),
+)
+
+
+def summarise(rows):
+    """Return the tables as Markdown."""
+    last = {key(row): row for row in rows}.values()
+    rows, failed = [row for row in last if "error" not in row], [row for row in last if "error" in row]
+    if not rows:
+        return "No results yet: `python -m benchmarks.quality` makes them.\n"
+    scores, times = _collect(rows)
+    parts = [
+        ("Mean score on test rows, in percent", _score_table(rows, scores)),
+        ("Mean rank over the sets", _rank_table(scores)),
+        ("Differences in points, with 95 % intervals over repetitions", _difference_table(scores)),
+        ("Seconds from files or rows to test scores, mean over repetitions", _time_table(times)),
+        ("", _origin(rows)),
+        *(("", _failure(row)) for row in failed),
+    ]
+    return "\n\n".join(f"**{title}**\n\n{text}" if title else text for title, text in parts) + "\n"
+
+
+def _collect(rows):
+    """Return {set: {method: {repetition: percent}}} and the same of seconds, with the baseline."""
+    scores, times = (defaultdict(lambda: defaultdict(dict)) for _ in range(2))
+    tried = defaultdict(list)
+    for row in rows:
+        place = row["set"], row["method"], row["repetition"]
+        _put(scores, *place, 100.0 * row["score"])
+        _put(times, *place, row["seconds"])
+        if METHODS[row["method"]].part == BASELINE:
+            tried[row["set"], row["repetition"]].append(row)
+    for (name, repetition), models in tried.items():
+        best = max(models, key=lambda row: row["inner"])
+        _put(scores, name, BEST, repetition, 100.0 * best["score"])
+        _put(times, name, BEST, repetition, sum(row["seconds"] for row in models))
+    return scores, times
+
+
+def _put(table, name, method, repetition, value):
+    table[name][method][repetition] = value
+
+
+def _columns(table):
+    """Return the methods of a table in their order, the baseline first of its part."""
+    found = {method for methods in table.values() for method in methods}
+    order = [name for name, method in METHODS.items() if method.part != BASELINE]
+    order += [BEST, *(name for name, method in METHODS.items() if method.part == BASELINE)]
+    return [name for name in order if name in found]
+
+
+def _score_table(rows, scores):
+    about = {row["set"]: row for row in rows}
+    methods = _columns(scores)
+    body = []
+    for name, found in scores.items():
+        row = about[name]
+        cells = [_mean(found[method]) if method in found else "" for method in methods]
+        body.append([name, SHOWN[row["metric"]], f"{row['n_train']} / {row['n_test']}", *cells])
+    return _markdown(["set", "score", "rows: training / test", *methods], body)
+
+
+def _mean(values):
+    values = np.array(list(values.values()))
+    error = values.std(ddof=1) / np.sqrt(len(values)) if len(values) > 1 else np.nan
+    return f"{values.mean():.1f}" + (f" ± {error:.1f}" if np.isfinite(error) else "")
+
+
+def _rank_table(scores):
+    """Rank the methods that all sets have; the models of the baseline count as one."""
+    common = [
+        method
+        for method in _columns(scores)
+        if all(method in found for found in scores.values())
+        and (method == BEST or METHODS[method].part not in (BASELINE, GROUPS))
+    ]
+    means = [[-np.mean(list(found[method].values())) for method in common] for found in scores.values()]
+    ranks = rankdata(means, axis=1)
+    order = np.argsort(ranks.mean(axis=0))
+    body = [[common[k], f"{ranks[:, k].mean():.2f}", str(np.sum(ranks[:, k] == 1.0))] for k in order]
+    return _markdown(["method", "mean rank", f"first, of {len(scores)} sets"], body)
+
+
+def _difference_table(scores):
+    pairs = [(ours, theirs) for ours, theirs in COMPARED if any(ours in found for found in scores.values())]
+    differences = {pair: {} for pair in pairs}
+    for name, found in scores.items():
+        for ours, theirs in pairs:
+            other = _better_default(found) if theirs == BETTER_DEFAULT else theirs
+            shared = sorted(found.get(ours, {}).keys() & found.get(other, {}).keys())
+            if shared:
+                differences[ours, theirs][name] = [found[ours][k] - found[other][k] for k in shared]
+    body = [
+        [name, *(_interval(differences[pair][name]) if name in differences[pair] else "" for pair in pairs)]
+        for name in scores
+    ]
+    means = [[np.mean(values) for values in differences[pair].values()] for pair in pairs]
+    body.append(["mean over sets", *map(_interval, means)])
+    return _markdown(["set", *(f"{ours} − {theirs}" for ours, theirs in pairs)], body)
+
+
+def _better_default(found):
+    return max(("UNIF", "MKL"), key=lambda method: np.mean(list(found[method].values()) or [-np.inf]))
+
+
+def _interval(values):
+    """Return the mean with half the width of its interval, bold where that does not hold zero."""
+    values = np.array(values)
+    text = f"{values.mean():+.1f}" if len(values) else ""
+    if len(values) < 2:
+        return text
+    width = student.ppf((1 + LEVEL) / 2, len(values) - 1) * values.std(ddof=1) / np.sqrt(len(values))
+    text += f" ± {width:.1f}"
+    return f"**{text}**" if abs(values.mean()) > width else text
+
+
+def _time_table(times):
+    methods = _columns(times)
+    body = [
+        [name, *(f"{np.mean(list(found[m].values())):.1f}" if m in found else "" for m in methods)]
+        for name, found in times.items()
+    ]
+    total = [sum(sum(found[m].values()) for found in times.values() if m in found) / 60 for m in methods]
+    body.append(["all, minutes", *(f"{value:.1f}" for value in total)])
+    return _markdown(["set", *methods], body)
+
+
+def _origin(rows):
+    commits = sorted({str(row["commit"]) for row in rows})
+    dates = sorted(row["date"][:10] for row in rows)
+    repetitions = 1 + max(row["repetition"] for row in rows)
+    return (
+        f"{repetitions} repetitions; commit {', '.join(commits)}; {rows[-1]['cpu']}, {rows[-1]['cores']} "
+        f"cores; {dates[0]} to {dates[-1]}."
+    )
+
+
+def _failure(row):
+    first = row["error"].strip().splitlines()[0]
+    return f"Failed: {row['method']} on {row['set']}, repetition {row['repetition']}: {first}"
+
+
+def _markdown(header, body):
+    lines = [header, ["---"] * len(header), *body]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
