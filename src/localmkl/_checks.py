@@ -56,6 +56,14 @@ def listed(items, most=10):
     return ", ".join(shown) if len(shown) <= most else f"{', '.join(shown[: most - 1])} ... {shown[-1]}"
 
 
+def is_missing(value):
+    """Whether a value stands for none: None, NaN and their like."""
+    try:
+        return value is None or bool(value != value)
+    except TypeError:  # pandas.NA is neither equal nor unequal to anything
+        return True
+
+
 def check_evenness(evenness, n_clusters):
     """Raise unless the average evenness can be had with this many clusters."""
     low = 1.0 / n_clusters

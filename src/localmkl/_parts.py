@@ -28,6 +28,7 @@ CLASSES = {
         for task in ("Classifier", "Regressor")
     ],
     "localmkl.estimators.gating": ["GateKernel", "KMeansGate", "MatrixGate", "ModelGate", "OneCluster"],
+    "localmkl.estimators.groups": ["GroupGate"],
     "localmkl.gates": ["KernelKMeansGate"],
     "localmkl.kernels": [
         *("Chi2", "HistogramIntersection", "Linear", "Polynomial", "RBF"),

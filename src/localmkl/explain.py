@@ -200,7 +200,9 @@ def training_rows(model):
     """Return the training rows that a fitted model keeps, or None with precomputed kernels."""
     check_is_fitted(model)
     rows = getattr(model, "rows_", None)
-    return None if rows is None else take_rows(rows, slice(0, np.shape(model.dual_coef_)[-1]))
+    if rows is None:
+        return None
+    return model._as_given(take_rows(rows, slice(0, np.shape(model.dual_coef_)[-1])))
 
 
 @dataclass(frozen=True)

@@ -443,7 +443,7 @@ def test_cosine_needs_the_diagonal_of_new_samples(cls):
 
 @pytest.mark.parametrize("cls", LOCAL)
 def test_gates_of_clusters_are_listed(cls):
-    fails(cls, "`gate` must be one of 'kmeans', got 'softmax'", gate="softmax")
+    fails(cls, "`gate` must be one of 'kmeans', 'groups', got 'softmax'", gate="softmax")
 
 
 @pytest.mark.parametrize("cls", GATED)

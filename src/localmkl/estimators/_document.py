@@ -22,16 +22,32 @@ PARAMETERS = {
     "evenness": """float, default=0.5
     Average evenness of the memberships, in [1/n_clusters, 1]: from a hard partition to a uniform
     one. It does not matter with one cluster.""",
-    "gate": """"kmeans", estimator, callable or array, default="kmeans"
-    Where memberships come from: kernel k-means; any object with ``fit`` and ``predict_proba`` (wrap
-    it in scikit-learn's ``FrozenEstimator`` if it is fitted already); a function of the rows
-    returning (n, n_clusters); or a fixed matrix with one row per row of the whole `GramStack`.""",
+    "shared": """float, default=0.0
+    Share of a part that is the same for all samples, in [0, 1]: memberships become
+    (s, (1 - s) c_1, ..., (1 - s) c_l), with weights of its own for the part that is shared. 0 is the
+    paper's method, 1 is MKL.""",
+    "gate": """"kmeans", "groups", estimator, callable or array, default="kmeans"
+    Where memberships come from: kernel k-means; known groups (see `groups`); any object with ``fit``
+    and ``predict_proba`` (wrap it in scikit-learn's ``FrozenEstimator`` if it is fitted already); a
+    function of the rows returning (n, n_clusters); or a fixed matrix with one row per row of the whole
+    `GramStack`.""",
     "gate_kernel": """None, int, kernel or callable, default=None
     The kernel that says who is near whom: the uniform combination of all kernels, one of `kernels`
-    by index, or a kernel of its own.""",
+    by index, or a kernel of its own. With ``gate="groups"``, how similar groups are: a matrix in the order
+    of their sorted names, a data frame with the names on both sides, or a function of two lists of names.
+    None: not at all.""",
+    "groups": """str, int or None, default=None
+    With ``gate="groups"``, the column of `X` that holds the group of each row: its name in a data frame,
+    its number in an array. Kernels do not see it, and count columns without it. None: groups are passed
+    to ``fit`` and ``predict``. Groups that are new at prediction get the shared part and equal shares of
+    the rest.""",
     "normalize": """{"multiplicative", "trace", "cosine", None}, default="multiplicative"
     Normalisation of every kernel, learned on the training rows. With precomputed kernels,
     ``"cosine"`` works on a copy.""",
+    "scale_C": """bool, default=True
+    Whether to divide `C` by the size that memberships and the norm give the combined kernel at even
+    weights, so that it means the same for every method, evenness, share, p and number of kernels:
+    that of a support vector machine with the mean of the kernels. False is the scaling of the paper.""",
     "epsilon": """float, default=0.1
     Half width of the tube in which errors cost nothing with ``loss="epsilon_insensitive"``; the error
     from which on the loss is linear with ``loss="huber"``. Other losses have none.""",
@@ -70,6 +86,9 @@ ATTRIBUTES = {
     Updates of the kernel weights; the most over classes.""",
     "support_": """ndarray
     Indices of the training samples with a dual variable that is not zero.""",
+    "cluster_names_": """list of str
+    Names of the rows of `kernel_weights_`: the clusters or groups, before them "shared" if there is
+    such a part.""",
     "tau_": """float
     Sharpness of the memberships that gives the evenness asked for; inf is a hard partition.""",
     "evenness_": """float

@@ -19,6 +19,7 @@ from localmkl._resources import KEPT_FREE, NUMBER, computing_bytes, matrix_bytes
 from localmkl._sklearn import check_feature_names, check_n_features, check_sample_weight, count_rows
 from localmkl._warnings import warn
 from localmkl.estimators.context import FoldContext
+from localmkl.estimators.groups import Grouped, rows_of, with_groups
 from localmkl.estimators.rows import (
     BLOCK_ENTRIES,
     are_strings,
@@ -75,8 +76,16 @@ class BaseMKL(BaseEstimator, ABC):
     """One object for all models of one partition, if they have one."""
 
     @abstractmethod
-    def _fit_gate(self, X, stack, sample_weight, unlabeled, context):
+    def _fit_gate(self, X, groups, stack, sample_weight, unlabeled, context):
         """Learn the gate; return what `_problem` needs of it."""
+
+    def _groups_in(self, X):
+        """Return the groups that come with rows, for a gate that reads them; else None."""
+        return None
+
+    def _size(self, gate, n_kernels, sample_weight):
+        """Return what `C` is divided by so that it means the same for all methods."""
+        return 1.0
 
     @abstractmethod
     def _problem(self, stack, gate, target, cost):
@@ -132,6 +141,7 @@ class BaseMKL(BaseEstimator, ABC):
     def _prepare(self, X, y, context, sample_weight=None, unlabeled=None):
         """Check, compute the stack, gate: everything before the optimisation."""
         self._check_parameters()
+        groups = self._groups_in(X)
         X = self._check_rows(X, reset=True)
         y = self._check_y(y)
         check_consistent_length(X, y)
@@ -147,8 +157,8 @@ class BaseMKL(BaseEstimator, ABC):
             n_kernels, needed = self._fitting_bytes(X, len(targets), unlabeled, held)
             require_memory(needed, f"Fitting {n_kernels} kernels on {len(y)} rows")
         stack = self._fit_stack(X, weights, context)
-        gate = self._fit_gate(X, stack, weights, unlabeled, context)
-        pairs = zip(targets, costs, strict=True)
+        gate = self._fit_gate(X, groups, stack, weights, unlabeled, context)
+        pairs = zip(targets, costs / self._size(gate, stack.n_kernels, weights), strict=True)
         stack = stack.scaled(self.factors_).using(parallel=context.parallel)
         return Prepared(gate, [self._problem(stack, gate, *pair) for pair in pairs], context.parallel)
 
@@ -219,7 +229,8 @@ class BaseMKL(BaseEstimator, ABC):
             check_option("kernels", self.kernels, (PRECOMPUTED,))
 
     def _check_rows(self, X, *, reset):
-        """Return the rows in the form the kernels take them."""
+        """Return the rows in the form the kernels take them, without their groups."""
+        X = rows_of(X)
         if self._precomputed if reset else self.kernels_ is None:
             return self._check_stack(X, reset=reset)
         if isinstance(X, Stack):
@@ -315,6 +326,10 @@ class BaseMKL(BaseEstimator, ABC):
         """Number of kernels, also of those that a fit will refuse."""
         return len(self._kernel_list) if isinstance(self._kernel_list, list | tuple) else 1
 
+    def _as_given(self, rows):
+        """Return training rows that are kept with their groups, as they came."""
+        return rows
+
     def _compare(self, X, context=None):
         """Return `X` checked, and its normalised Grams with the reference rows."""
         known = notes = number = None
@@ -322,15 +337,17 @@ class BaseMKL(BaseEstimator, ABC):
             notes = context.recall("distances", (number, self._partition), dict)
             if context.stack is not None and not getattr(self, "transductive_", False):
                 known = context.cross_stack(number)
+        groups = self._groups_in(X)
         X = self._check_rows(X, reset=False)
         if self.kernels_ is None:
             source = X if known is None else known
         else:
             source = CrossGrams(self.kernels_, X, self.rows_, known)
+        rows = X if groups is None else Grouped(X, groups)
         if self.cosine_scales_ is None or known is not None:
-            return X, NormalizedGrams(source, self.factors_, notes=notes)
+            return rows, NormalizedGrams(source, self.factors_, notes=notes)
         scales = cosine_scales(source.diagonals())
-        return X, NormalizedGrams(source, self.factors_, scales, self.cosine_scales_, notes)
+        return rows, NormalizedGrams(source, self.factors_, scales, self.cosine_scales_, notes)
 
     def _store_common(self, solutions):
         self.loss_ = self._loss
@@ -374,13 +391,20 @@ class BaseMKL(BaseEstimator, ABC):
 
         return show
 
-    def contributions(self, X):
+    @property
+    def cluster_names_(self):
+        """Names of the rows of `kernel_weights_`."""
+        return ["all samples"]
+
+    def contributions(self, X, groups=None):
         """Return what each kernel in each cluster adds to the decision.
 
         Parameters
         ----------
         X : rows, or cross-Grams when precomputed
             The samples.
+        groups : array-like of shape (n_samples,), optional
+            Their groups, for ``gate="groups"``.
 
         Returns
         -------
@@ -389,7 +413,7 @@ class BaseMKL(BaseEstimator, ABC):
             classes, (n_samples, n_classes, n_clusters, n_kernels).
         """
         check_is_fitted(self)
-        parts = np.concatenate(list(self._blocks([self], X)))
+        parts = np.concatenate(list(self._blocks([self], with_groups(X, groups))))
         return parts[:, 0] if parts.shape[1] == 1 else parts
 
     def _decide(self, X):

@@ -2,7 +2,9 @@
 
     f(x) = sum_j c_j(x) sum_m beta_jm sum_i c_j(x_i) alpha_i k_m(x, x_i) + b
 
-They differ in who belongs where (one cluster, hard or soft clusters) and in p.
+They differ in who belongs where (one cluster, hard or soft clusters, a part that all share) and in p. The
+cost of the optimisation is C / (mean_i sum_j c_j(x_i)^2  M^(1 - 1/p)): at even weights the combined kernel
+then has the size of the mean of the M kernels, whatever the method.
 """
 
 from dataclasses import replace
@@ -17,7 +19,16 @@ from sklearn.utils.validation import check_is_fitted
 from localmkl._checks import check_evenness, check_integer, check_number, check_option
 from localmkl._resources import clustering_bytes, solving_bytes
 from localmkl.estimators.base import COSINE, BaseMKL
-from localmkl.estimators.gating import GATE_MATRICES, OneCluster, fit_gate
+from localmkl.estimators.gating import GATE_MATRICES, OneCluster, fit_gate, with_shared
+from localmkl.estimators.groups import (
+    Grouped,
+    GroupGate,
+    place_of,
+    put_column,
+    say_strangers,
+    take_column,
+    with_groups,
+)
 from localmkl.estimators.rows import concatenate_rows, row_blocks
 from localmkl.kernels import CrossGrams
 from localmkl.kernels.stack import cosine_scales, take_rows
@@ -26,17 +37,26 @@ from localmkl.solvers.objective import Problem
 from localmkl.solvers.starts import even_start, neighbour_start
 from localmkl.stacks import GramStack, Stack
 
-GATES = ("kmeans",)
+GROUPS = "groups"
+GATES = ("kmeans", GROUPS)
 
 
 class ConvexMKL(BaseMKL):
     """The convex methods: memberships, weights per cluster, certified solution."""
+
+    scale_C = True
 
     _p: Any = float("inf")
     _solver: Any = SOLVERS[0]  # with this p there are no weights to move
 
     def _problem(self, stack, gate, target, cost):
         return Problem(stack, gate, target, cost, self._loss, float(self._p))
+
+    def _size(self, gate, n_kernels, sample_weight):
+        if not self.scale_C:
+            return 1.0
+        spread = np.average(np.square(gate).sum(axis=1), weights=sample_weight)
+        return spread * n_kernels ** (1.0 - 1.0 / self._p)
 
     @property
     def _options(self):
@@ -62,12 +82,17 @@ class ConvexMKL(BaseMKL):
         return solving_bytes(
             n_samples,
             n_kernels=n_kernels,
-            n_clusters=getattr(self, "n_clusters", 1),
+            n_clusters=self._n_rows_of_weights,
             itemsize=itemsize,
             combined=together,
             factors=threads,  # side by side, problems let go of theirs before the next step
             steps=together if moving else 0,
         )
+
+    @property
+    def _n_rows_of_weights(self):
+        """Number of rows of the kernel weights, as far as the parameters say it."""
+        return 1
 
     @property
     def _starts_together(self):
@@ -94,23 +119,33 @@ class ConvexMKL(BaseMKL):
         self.memberships_ = gate
         self.tau_, self.evenness_ = self.gate_.tau, self.gate_.evenness
 
-    def memberships(self, X):
+    def memberships(self, X, groups=None):
         """Return the memberships of new rows in the clusters.
 
         Parameters
         ----------
         X : rows, or cross-Grams when precomputed
             The samples.
+        groups : array-like of shape (n_samples,), optional
+            Their groups, for ``gate="groups"``.
 
         Returns
         -------
         ndarray of shape (n_samples, n_clusters)
-            Rows sum to one.
+            Rows sum to one; columns are named in ``cluster_names_``.
         """
         check_is_fitted(self)
-        X, grams = self._compare(X)
+        X, grams = self._compare(with_groups(X, groups))
         blocks = row_blocks(*grams.shape)
-        return np.concatenate([self.gate_.memberships(take_rows(X, rows), grams, rows) for rows in blocks])
+        return np.concatenate([self._memberships_block(take_rows(X, rows), grams, rows) for rows in blocks])
+
+    def _memberships_block(self, X, grams, rows):
+        return with_shared(self.gate_.memberships(X, grams, rows), self._shared)
+
+    @property
+    def _shared(self):
+        """The share of the shared part that the fit has; models of older versions have none."""
+        return getattr(self, "shared_", 0.0)
 
     def _contributions_block(self, models, X, grams, rows):
         alpha = np.vstack([model.dual_coef_ for model in models])
@@ -118,7 +153,7 @@ class ConvexMKL(BaseMKL):
             [np.reshape(m.kernel_weights_, (-1, *m.kernel_weights_.shape[-2:])) for m in models]
         )
         columns = np.flatnonzero(alpha.any(axis=0))
-        memberships = self.gate_.memberships(X, grams, rows)  # first: it may need all columns at once
+        memberships = self._memberships_block(X, grams, rows)  # first: it may need all columns at once
         # vectors[i, k, j] = c_j(x_i) alpha_ki on the support vectors
         vectors = alpha.T[columns, :, None] * self.memberships_[columns, None, :]
         n_problems, n_clusters = vectors.shape[1:]
@@ -172,7 +207,7 @@ class GlobalMKL(ConvexMKL):
         """
         return self._fit(X, y, sample_weight=sample_weight)
 
-    def _fit_gate(self, X, stack, sample_weight, unlabeled, context):
+    def _fit_gate(self, X, groups, stack, sample_weight, unlabeled, context):
         self.gate_ = OneCluster()
         return np.ones((stack.shape[0], 1))
 
@@ -181,13 +216,15 @@ class LocalMKL(LpNormMKL):
     """Kernel weights that differ from cluster to cluster: hard ones, if nothing else is said."""
 
     n_clusters = 3
+    shared = 0.0
     gate: Any = GATES[0]
     gate_kernel: Any = None
+    groups: Any = None
     n_init = 10
     random_state: Any = None
     _hard = True
 
-    def fit(self, X, y, sample_weight=None, unlabeled=None):
+    def fit(self, X, y, sample_weight=None, unlabeled=None, groups=None):
         """Fit the model.
 
         Parameters
@@ -202,17 +239,27 @@ class LocalMKL(LpNormMKL):
             More rows to learn the partition from, of the same kind as `X`; they have no labels and
             take no other part. With precomputed kernels: the square stack of the training rows
             followed by the unlabelled ones; cross-Grams to predict from then need all these columns.
+        groups : array-like of shape (n_samples,), optional
+            The group of each row, for ``gate="groups"``, where no column of `X` holds it.
 
         Returns
         -------
         self
             The fitted estimator.
         """
-        return self._fit(X, y, sample_weight=sample_weight, unlabeled=unlabeled)
+        if groups is not None and not (self._by_groups and self.groups is None):
+            raise ValueError(
+                "`groups` belong to a model with gate='groups' that names no column of them, "
+                f"got gate={self.gate!r} and groups={self.groups!r}."
+            )
+        return self._fit(with_groups(X, groups), y, sample_weight=sample_weight, unlabeled=unlabeled)
 
     def _check_parameters(self):
         super()._check_parameters()
         check_integer("n_clusters", self.n_clusters, low=1)
+        check_number("shared", self.shared, low=0.0, high=1.0)
+        if self.groups is not None and not self._by_groups:
+            raise ValueError(f"`groups` needs gate='groups', got {self.gate!r}.")
         check_integer("n_init", self.n_init, low=1)
         if isinstance(self.gate, str):
             check_option("gate", self.gate, GATES)
@@ -221,17 +268,75 @@ class LocalMKL(LpNormMKL):
     def _gate_matrices(self):
         return GATE_MATRICES
 
+    @property
+    def _n_rows_of_weights(self):
+        return self.n_clusters + (self.shared > 0.0)
+
     def _gating_bytes(self, n_samples):
-        if not isinstance(self.gate, str):
+        if not isinstance(self.gate, str) or self._by_groups or self.shared == 1.0:
             return 0
         return clustering_bytes(n_samples, self.n_clusters, self.n_init)
 
-    def _fit_gate(self, X, stack, sample_weight, unlabeled, context):
+    def _fit_gate(self, X, groups, stack, sample_weight, unlabeled, context):
+        self.shared_, self.transductive_ = float(self.shared), unlabeled is not None
         if unlabeled is not None:
             unlabeled = self._check_unlabeled(X, unlabeled, stack.shape[0])
-        self.gate_, memberships = fit_gate(self, X, stack, sample_weight, unlabeled, context)
-        self.transductive_ = unlabeled is not None
-        return memberships
+        if groups is not None:
+            self.groups_ = groups.astype(str)
+        if self.shared == 1.0:
+            self.gate_ = OneCluster()
+            return np.ones((stack.shape[0], 1))
+        self.gate_, memberships = fit_gate(self, X, groups, stack, sample_weight, unlabeled, context)
+        return with_shared(memberships, self.shared_)
+
+    @property
+    def cluster_names_(self):
+        """Names of the rows of `kernel_weights_`: "shared" if there is such a part, clusters or groups."""
+        check_is_fitted(self)
+        if self._shared == 1.0:
+            return ["shared"]
+        if isinstance(self.gate_, GroupGate):
+            names = self.gate_.labels.tolist()
+        else:
+            names = [f"cluster {j + 1}" for j in range(self.memberships_.shape[1] - (self._shared > 0.0))]
+        return ["shared", *names] if self._shared > 0.0 else names
+
+    @property
+    def _by_groups(self):
+        """Whether known groups take the place of clusters."""
+        return isinstance(self.gate, str) and self.gate == GROUPS
+
+    def _groups_in(self, X):
+        if not self._by_groups:
+            return None
+        if isinstance(X, Grouped):
+            return X.groups
+        if self.groups is None:
+            raise ValueError(
+                "gate='groups' needs the group of every row: name a column of the rows as `groups`, or pass "
+                "`groups=` to fit and to predict."
+            )
+        return take_column(X, self.groups)[1]
+
+    def _check_rows(self, X, *, reset):
+        rows = super()._check_rows(X, reset=reset)
+        if self.groups is None or isinstance(X, Grouped):
+            return rows
+        return take_column(rows, self.groups)[0]
+
+    def _as_given(self, rows):
+        if not hasattr(self, "groups_"):
+            return rows
+        if self.groups is None:
+            return Grouped(rows, self.groups_)
+        place = place_of(self.groups, getattr(self, "feature_names_in_", range(self.n_features_in_)))
+        return put_column(rows, self.groups_, place, self.groups)
+
+    def _compare(self, X, context=None):
+        X, grams = super()._compare(X, context)
+        if isinstance(self.gate_, GroupGate) and context is None:
+            say_strangers(self.gate_.strangers(X.groups), self._shared > 0.0)
+        return X, grams
 
     @property
     def _partition(self):

@@ -72,7 +72,7 @@ class GatedMKL(BaseMKL):
             n_samples, n_kernels=n_kernels, combined=threads, factors=threads, copies=1, steps=0
         )
 
-    def _fit_gate(self, X, stack, sample_weight, unlabeled, context):
+    def _fit_gate(self, X, groups, stack, sample_weight, unlabeled, context):
         self.gate_kernel_ = GateKernel(self.gate_kernel, stack.n_kernels, self._precomputed)
         self.gate_kernel_.fit(X, sample_weight)
         self.gate_name_ = self.gate
@@ -132,13 +132,15 @@ class GatedMKL(BaseMKL):
         eta = np.concatenate([self._gating_block(take_rows(X, rows), grams, rows) for rows in blocks])
         return eta[:, 0] if eta.shape[1] == 1 else eta
 
-    def memberships(self, X):
+    def memberships(self, X, groups=None):
         """Return ones: this method has no clusters; see `gating`.
 
         Parameters
         ----------
         X : rows, or cross-Grams when precomputed
             The samples.
+        groups : array-like of shape (n_samples,), optional
+            Not read.
 
         Returns
         -------

@@ -11,6 +11,7 @@ from sklearn.base import clone
 
 from localmkl._checks import check_memberships
 from localmkl.estimators.context import identity, parameters_key
+from localmkl.estimators.groups import GroupGate
 from localmkl.gates import KernelKMeansGate
 from localmkl.kernels.stack import NormalizedGrams, fit_kernel
 from localmkl.stacks import Stack
@@ -155,12 +156,32 @@ class MatrixGate:
         return self.of_rows(X)
 
 
-def fit_gate(estimator, X, stack, sample_weight, unlabeled, context):
+def with_shared(memberships, share):
+    """Return memberships with one more column in front, the same for all: (s, (1 - s) c_1, ..., (1 - s) c_l).
+
+    Examples
+    --------
+    >>> with_shared(np.eye(2), 0.25)
+    array([[0.25, 0.75, 0.  ],
+           [0.25, 0.  , 0.75]])
+    """
+    if share in (0.0, 1.0):  # then nothing is shared, or all, and `memberships` has one column
+        return memberships
+    return np.column_stack([np.full(len(memberships), share), (1.0 - share) * memberships])
+
+
+def fit_gate(estimator, X, groups, stack, sample_weight, unlabeled, context):
     """Return the fitted gate of an estimator and the memberships of its training rows.
 
-    `unlabeled` is None or the Grams of the training rows followed by the unlabelled ones.
+    `groups` is None or their groups; `unlabeled` None or the Grams of the training rows followed by the
+    unlabelled ones.
     """
     gate, hard, n_train = estimator.gate, estimator._hard, stack.shape[0]
+    if groups is not None:
+        if unlabeled is not None:
+            raise ValueError("`unlabeled` rows help to find clusters; gate='groups' knows them already.")
+        gate = GroupGate(estimator.gate_kernel, hard)
+        return gate, gate.fit(groups)
     if isinstance(gate, str):
         weights = sample_weight
         if weights is not None and unlabeled is not None:

@@ -9,7 +9,8 @@ from sklearn.utils import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
-from localmkl._checks import check_number, check_option
+from localmkl._checks import check_number, check_option, is_missing
+from localmkl.estimators.groups import with_groups
 from localmkl.estimators.probabilities import WithLogLoss, log_probabilities, probabilities
 from localmkl.solvers.losses import CLASSIFICATION, REGRESSION, Loss
 
@@ -37,6 +38,27 @@ class LossPart:
         kind = self._losses[self.loss]
         return kind(**{field.name: float(getattr(self, field.name)) for field in fields(kind)})
 
+    def score(self, X, y, sample_weight=None, groups=None):
+        """Return the accuracy of a classifier, or the R2 of a regressor.
+
+        Parameters
+        ----------
+        X : rows, or cross-Grams when precomputed
+            The samples.
+        y : array-like of shape (n_samples,)
+            The truth.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights of the samples.
+        groups : array-like of shape (n_samples,), optional
+            Their groups, for ``gate="groups"``.
+
+        Returns
+        -------
+        float
+            The score.
+        """
+        return super().score(with_groups(X, groups), y, sample_weight)  # type: ignore[misc]
+
 
 class ClassifierPart(LossPart, ClassifierMixin):
     """Labels in, labels out: one problem for two classes, one-versus-all for more."""
@@ -60,7 +82,7 @@ class ClassifierPart(LossPart, ClassifierMixin):
         y = column_or_1d(y, warn=True)
         if y.dtype.kind == "f" and not np.isfinite(y).all():
             raise ValueError("Input y contains NaN or infinity; every sample needs a label.")
-        if y.dtype == object and any(_is_missing(label) for label in y):
+        if y.dtype == object and any(is_missing(label) for label in y):
             raise ValueError("Input y contains missing labels (None or NaN); remove those rows.")
         check_classification_targets(y)
         return y
@@ -83,47 +105,53 @@ class ClassifierPart(LossPart, ClassifierMixin):
         targets = np.stack([np.where(codes == k, 1.0, -1.0) for k in positive])
         return targets, np.broadcast_to(costs, targets.shape)
 
-    def decision_function(self, X):
+    def decision_function(self, X, groups=None):
         """Return the decision value of each sample.
 
         Parameters
         ----------
         X : rows, or cross-Grams when precomputed
             The samples.
+        groups : array-like of shape (n_samples,), optional
+            Their groups, for ``gate="groups"``.
 
         Returns
         -------
         ndarray of shape (n_samples,), or (n_samples, n_classes) with more than two classes
             Positive values speak for ``classes_[1]``; of several classes the largest wins.
         """
-        return self._decide(X)
+        return self._decide(with_groups(X, groups))
 
-    def predict(self, X):
+    def predict(self, X, groups=None):
         """Return the predicted class of each sample.
 
         Parameters
         ----------
         X : rows, or cross-Grams when precomputed
             The samples.
+        groups : array-like of shape (n_samples,), optional
+            Their groups, for ``gate="groups"``.
 
         Returns
         -------
         ndarray of shape (n_samples,)
             Labels out of ``classes_``.
         """
-        decisions = self._decide(X)
+        decisions = self._decide(with_groups(X, groups))
         if decisions.ndim == 1:
             return self.classes_[(decisions > 0.0).astype(int)]
         return self.classes_[decisions.argmax(axis=1)]
 
     @WithLogLoss
-    def predict_proba(self, X):
+    def predict_proba(self, X, groups=None):
         """Return the probability of each class, where the loss is ``"log_loss"``.
 
         Parameters
         ----------
         X : rows, or cross-Grams when precomputed
             The samples.
+        groups : array-like of shape (n_samples,), optional
+            Their groups, for ``gate="groups"``.
 
         Returns
         -------
@@ -132,23 +160,25 @@ class ClassifierPart(LossPart, ClassifierMixin):
             probabilities of each class against all others, divided by their sum. The largest is
             always that of the class that `predict` returns.
         """
-        return probabilities(self._decide(X))
+        return probabilities(self._decide(with_groups(X, groups)))
 
     @WithLogLoss
-    def predict_log_proba(self, X):
+    def predict_log_proba(self, X, groups=None):
         """Return the logarithm of each class's probability, where the loss is ``"log_loss"``.
 
         Parameters
         ----------
         X : rows, or cross-Grams when precomputed
             The samples.
+        groups : array-like of shape (n_samples,), optional
+            Their groups, for ``gate="groups"``.
 
         Returns
         -------
         ndarray of shape (n_samples, n_classes)
             Finite also where the probability is too small for a number.
         """
-        return log_probabilities(self._decide(X))
+        return log_probabilities(self._decide(with_groups(X, groups)))
 
 
 class RegressorPart(LossPart, RegressorMixin):
@@ -194,24 +224,19 @@ default="epsilon_insensitive"
             raise ValueError("`sample_weight` must be positive for at least one sample.")
         return y[None, :], costs[None, :]
 
-    def predict(self, X):
+    def predict(self, X, groups=None):
         """Return the predicted value of each sample.
 
         Parameters
         ----------
         X : rows, or cross-Grams when precomputed
             The samples.
+        groups : array-like of shape (n_samples,), optional
+            Their groups, for ``gate="groups"``.
 
         Returns
         -------
         ndarray of shape (n_samples,)
             Predicted targets.
         """
-        return self._decide(X)
-
-
-def _is_missing(label):
-    try:
-        return label is None or bool(label != label)
-    except TypeError:  # pandas.NA is neither equal nor unequal to anything
-        return True
+        return self._decide(with_groups(X, groups))

@@ -4,7 +4,8 @@
 
     dual_coef_       (n,) or (K, n)             intercept_    number or (K,)
     kernel_weights_  (l, M) or (K, l, M)        factors_      (M,)
-    memberships_     (n, l)                     gate_         knows N >= n reference rows and l clusters
+    memberships_     (n, l)                     gate_         knows N >= n reference rows and l clusters, one
+                                                              less if a part is shared
     rows_            N rows for M kernels_; none of both with precomputed Grams
 
 A model that was fitted has all this by construction. One that comes out of a file, or whose attributes
@@ -23,6 +24,7 @@ from localmkl.estimators.base import COSINE
 from localmkl.estimators.convex import GlobalMKL
 from localmkl.estimators.gated import GatedMKL
 from localmkl.estimators.gating import GateKernel, KMeansGate, MatrixGate, ModelGate, OneCluster
+from localmkl.estimators.groups import GroupGate
 from localmkl.kernels import (
     RBF,
     Chi2,
@@ -79,7 +81,9 @@ def _check_fitted(model, run):
         _check_gated(model, n_references, n_kernels)
     else:
         check_memberships(_numbers(model, "memberships_", (n_rows, n_clusters)), n_rows, "memberships_")
-        _check_gate(model, n_references, n_clusters, n_kernels, run)
+        shared = model._shared
+        check_number("shared_", shared, low=0.0, high=1.0)
+        _check_gate(model, n_references, n_clusters - (0.0 < shared < 1.0), n_kernels, run)
     _check_loss(model.loss_)
     _check_history(model)
 
@@ -135,9 +139,11 @@ def _check_rows(model, n_kernels):
     """Return the number of reference rows; each kernel must be able to read them."""
     rows = model.rows_
     if np.ndim(rows) == 2:
-        _require(rows.shape[1] == model.n_features_in_, "its rows have other columns than it says")
+        column = getattr(model, "groups", None)
+        n_columns = rows.shape[1] + (column is not None)
+        _require(n_columns == model.n_features_in_, "its rows have other columns than it says")
         if hasattr(rows, "iloc"):
-            names = getattr(model, "feature_names_in_", rows.columns)
+            names = [name for name in getattr(model, "feature_names_in_", rows.columns) if name != column]
             _require(np.array_equal(names, rows.columns), "its rows have other columns than it says")
         else:
             _numbers(model, "rows_", (None, None))
@@ -187,7 +193,7 @@ def _is_large(value):
 def _check_gate(model, n_references, n_clusters, n_kernels, run):
     """Raise unless the gate gives memberships in as many clusters as there are weights for."""
     gate = model.gate_
-    if isinstance(model, GlobalMKL):
+    if isinstance(model, GlobalMKL) or model._shared == 1.0:
         _require(type(gate) is OneCluster and n_clusters == 1, "it has clusters")
     elif isinstance(gate, KMeansGate):
         clustering = gate.clustering
@@ -197,6 +203,8 @@ def _check_gate(model, n_references, n_clusters, n_kernels, run):
         check_number("tau_", clustering.tau_, low=0.0)
         _require(clustering.n_clusters == n_clusters, "its gate has other clusters than its weights")
         _check_gate_kernel(gate.kernel, model, n_kernels)
+    elif isinstance(gate, GroupGate):
+        _check_group_gate(gate, model, n_clusters)
     elif isinstance(gate, MatrixGate):
         check_memberships(_numbers(gate, "matrix", (None, n_clusters)), len(gate.matrix))
         _require(isinstance(gate.origin, str | None), "its gate knows no rows")
@@ -206,6 +214,18 @@ def _check_gate(model, n_references, n_clusters, n_kernels, run):
         )
         if run:
             gate.memberships(take_rows(model.rows_, slice(0, 1)), None, slice(0, 1))
+
+
+def _check_group_gate(gate, model, n_clusters):
+    _require(
+        gate.labels.dtype.kind == "U" and gate.labels.shape == (n_clusters,) and gate.known.dtype.kind == "U",
+        "its gate has other groups than its weights",
+    )
+    _numbers(gate, "table", (len(gate.known), n_clusters))
+    _require(
+        model.groups_.shape == model.memberships_.shape[:1] and set(model.groups_) <= set(gate.labels),
+        "its rows are of other groups than its gate",
+    )
 
 
 def _check_gate_kernel(kernel, model, n_kernels):

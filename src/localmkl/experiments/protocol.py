@@ -240,6 +240,8 @@ def make_estimator(task, family, seed):
     parameters = {"kernels": "precomputed", "normalize": task.normalize, "tol": TOL}
     if family in ("HLMKL", "CLMKL"):
         parameters |= {"n_clusters": N_CLUSTERS}
+    if family != "LMKL":
+        parameters |= {"scale_C": False}  # as the paper has it
     if family in ("LMKL", "HLMKL", "CLMKL"):
         parameters |= {"gate_kernel": task.gate_kernel, "random_state": seed}
     return FAMILIES[family](**parameters)

@@ -16,6 +16,7 @@ from localmkl._sklearn import score, scorers_in, split_params, split_rows
 from localmkl.estimators.base import COSINE
 from localmkl.estimators.column import decided_together, fit_column
 from localmkl.estimators.gating import GATE_MATRICES
+from localmkl.estimators.groups import Grouped
 from localmkl.estimators.rows import BLOCK_ENTRIES
 from localmkl.stacks import Stack
 
@@ -44,6 +45,7 @@ class Job:
     seed: int
     X: Any
     y: Any
+    groups: Any
     scorer: Any
     error_score: Any
     return_train_score: bool
@@ -56,6 +58,11 @@ class Job:
         if getattr(model, "random_state", self.seed) is None:
             model.random_state = self.seed
         return model
+
+    def part(self, rows, train=None):
+        """Return some rows (of Grams, their columns at the training rows) with their groups, and targets."""
+        X, y = split_rows(self.estimator, self.X, self.y, rows, train)
+        return X if self.groups is None else Grouped(X, self.groups[rows]), y
 
     def check_candidates(self):
         """Raise if parameters of a candidate are wrong, or do not go together, whatever the data are."""
@@ -125,7 +132,7 @@ class Job:
         """Learn normalisation and partition of a fold, for all workers."""
         if isinstance(context, Exception):
             return
-        X, y = split_rows(self.estimator, self.X, self.y, fold.train)
+        X, y = self.part(fold.train)
         for number in batch.candidates:
             try:
                 self.model(number)._prepare(X, y, context, **self.fit_params_of(fold.train))
@@ -163,8 +170,8 @@ def run_batch(key, fold, batch, *parts):
 
 def columns_of(job, context, fold, batch):
     """Yield, column by column, a list of (candidate, result) in the form of scikit-learn's searches."""
-    X, y = split_rows(job.estimator, job.X, job.y, fold.train)
-    X_test, y_test = split_rows(job.estimator, job.X, job.y, fold.test, fold.train)
+    X, y = job.part(fold.train)
+    X_test, y_test = job.part(fold.test, fold.train)
     parts = {"test": (X_test, y_test, split_params(job.X, job.score_params, fold.test))}
     if job.return_train_score:
         parts["train"] = (X, y, split_params(job.X, job.score_params, fold.train))

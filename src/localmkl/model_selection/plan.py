@@ -1,10 +1,10 @@
 """The order of the candidates: one after the other, each from the solution of a neighbour.
 
 A *group* shares every parameter that is not on the path, hence Grams, normalisation and partition. Its
-candidates of one evenness share their memberships: they form a *column*, and read the Grams together. From
-column to column evenness moves a solution slowly; C, p and the loss would not, so a *series* keeps them. A
-*batch* is a few series over all columns, and the unit of work: it starts cold, so that its results depend
-neither on the number of workers nor on an interruption.
+candidates of one evenness and share have the same memberships: they form a *column*, and read the Grams
+together. From column to column these move a solution slowly; C, p and the loss would not, so a *series* keeps
+them. A *batch* is a few series over all columns, and the unit of work: it starts cold, so that its results
+depend neither on the number of workers nor on an interruption.
 """
 
 from collections import defaultdict
@@ -14,7 +14,8 @@ from numbers import Real
 from localmkl.estimators.column import ACROSS
 from localmkl.estimators.context import identity
 
-ALONG = "evenness"
+ALONG = ("shared", "evenness")
+"""Parameters that differ from column to column."""
 WIDTH = 8
 """Series of a batch, which read the Grams together ..."""
 TASKS = 8
@@ -60,7 +61,7 @@ def series_of(candidate):
 
 
 def _group_key(candidate):
-    path = (ALONG, *ACROSS)
+    path = (*ALONG, *ACROSS)
     return tuple((name, identity(value)) for name, value in sorted(candidate.items()) if name not in path)
 
 
@@ -72,13 +73,13 @@ def _batches(members, candidates, defaults, n_folds):
         return [own.get(name) if isinstance(own.get(name), Real) else 0.0 for name in names]
 
     series: dict[tuple, list[int]] = defaultdict(list)
-    for number in sorted(members, key=lambda number: values(number, *ACROSS, ALONG)):
+    for number in sorted(members, key=lambda number: values(number, *ACROSS, *ALONG)):
         series[series_of(candidates[number])].append(number)
     every = list(series.values())
     width = WIDTH if n_folds * -(-len(every) // WIDTH) >= TASKS else WIDTH // 2
     for first in range(0, len(every), width):
-        columns: dict[float, list[int]] = defaultdict(list)
+        columns: dict[tuple, list[int]] = defaultdict(list)
         for one in every[first : first + width]:
             for number in one:
-                columns[values(number, ALONG)[0]].append(number)
+                columns[tuple(values(number, *ALONG))].append(number)
         yield tuple(tuple(columns[place]) for place in sorted(columns))

@@ -6,6 +6,7 @@ fold), reading the stack (over candidates of one evenness), solutions (as starts
 
 import os
 import time
+import warnings
 from dataclasses import replace
 from inspect import signature
 from numbers import Integral
@@ -26,6 +27,8 @@ from localmkl._sklearn import (
     split_params,
 )
 from localmkl.estimators.base import BaseMKL
+from localmkl.estimators.convex import GROUPS
+from localmkl.estimators.groups import as_groups, with_groups
 from localmkl.model_selection.cells import Fold, Job
 from localmkl.model_selection.checkpoint import Checkpoint, fingerprint
 from localmkl.model_selection.grams import SharedGrams
@@ -153,7 +156,8 @@ class MKLSearchCV(BaseSearchCV):
         y : array-like of shape (n_samples,)
         **params : dict
             Passed to ``fit`` of the estimator (`sample_weight`, split like the rows), to the scorer and to
-            the splitter (`groups`), as in ``GridSearchCV``.
+            the splitter (`groups`), as in ``GridSearchCV``. Estimators with ``gate="groups"`` that name no
+            column get the `groups` too.
 
         Returns
         -------
@@ -172,8 +176,7 @@ class MKLSearchCV(BaseSearchCV):
         routed = self._get_routed_params_for_fit(params)
         self._check_fit_params(routed.estimator.fit)
         cv = check_cv(self.cv, y, classifier=is_classifier(self.estimator))
-        splits = cv.split(X, y, **routed.splitter.split)
-        folds = [Fold.of(number, pair) for number, pair in enumerate(splits)]
+        folds = [Fold.of(*each) for each in enumerate(split_into_folds(cv, X, y, **routed.splitter.split))]
         scorer, refit_metric = self._get_scorers()
         job = Job(
             estimator=clone(self.estimator),
@@ -181,6 +184,7 @@ class MKLSearchCV(BaseSearchCV):
             seed=int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max)),
             X=X,
             y=y,
+            groups=self._groups(params.get("groups")),
             scorer=scorer,
             error_score=self.error_score,
             return_train_score=self.return_train_score,
@@ -204,6 +208,12 @@ class MKLSearchCV(BaseSearchCV):
             if self.refit:
                 self._refit(job, grams)
         return self
+
+    def _groups(self, groups):
+        """Return the groups of the rows if an estimator will ask for them, else None."""
+        gates = [getattr(self.estimator, "gate", None), *(one.get("gate") for one in self._candidates())]
+        asking = any(isinstance(gate, str) and gate == GROUPS for gate in gates)
+        return as_groups(groups) if asking and groups is not None else None
 
     def _check_fit_params(self, given):
         allowed = list(signature(self.estimator.fit).parameters)[2:]
@@ -239,6 +249,7 @@ class MKLSearchCV(BaseSearchCV):
             "candidates": job.candidates,
             "rows": rows,
             "targets": job.y,
+            "groups": job.groups,
             "splits": [(fold.train, fold.test) for fold in folds],
             "scoring": (self.scoring, self.error_score, self.return_train_score),
             "fit parameters": (job.fit_params, job.score_params),
@@ -283,10 +294,18 @@ class MKLSearchCV(BaseSearchCV):
         start = time.perf_counter()
         weights = job.fit_params_of(None).get("sample_weight")
         context = grams.context(best, None, weights, parallel=True)
-        self.best_estimator_ = best._fit(job.X, job.y, context, **job.fit_params)
+        rows = with_groups(job.X, job.groups)
+        self.best_estimator_ = best._fit(rows, job.y, context, **job.fit_params)
         self.refit_time_ = time.perf_counter() - start
         if hasattr(best, "feature_names_in_"):
             self.feature_names_in_ = best.feature_names_in_
+
+
+def split_into_folds(cv, X, y, **params):
+    """Return the pairs of rows that a splitter makes; groups that it ignores may be for the gate alone."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "The groups parameter is ignored")
+        return list(cv.split(X, y, **params))
 
 
 def check_scorer(name, scorer, estimator):

@@ -8,7 +8,8 @@ from sklearn.model_selection import check_cv
 from sklearn.utils import indexable
 
 from localmkl._sklearn import split_params, split_rows
-from localmkl.model_selection.search import MKLSearchCV
+from localmkl.estimators.groups import with_groups
+from localmkl.model_selection.search import MKLSearchCV, split_into_folds
 
 
 def score_table(search):
@@ -130,7 +131,7 @@ def nested_cross_validate(search, X, y, *, cv=None, return_estimator=False, **pa
     params = split_params(X, params=params)
     outer = check_cv(cv, y, classifier=is_classifier(search.estimator))
     rows = []
-    for number, (train, test) in enumerate(outer.split(X, y, params.get("groups"))):
+    for number, (train, test) in enumerate(split_into_folds(outer, X, y, groups=params.get("groups"))):
         inner = clone(search)
         if search.checkpoint is not None:
             inner.set_params(checkpoint=f"{search.checkpoint}.{number}")
@@ -139,6 +140,8 @@ def nested_cross_validate(search, X, y, *, cv=None, return_estimator=False, **pa
         start = time.perf_counter()
         inner.fit(X_train, y_train, **split_params(X, params, train))
         fitted = time.perf_counter()
+        if params.get("groups") is not None:
+            X_test = with_groups(X_test, np.asarray(params["groups"])[test])
         scores = _scores(inner, X_test, y_test)
         row = {f"test_{name}": score for name, score in scores.items()}
         row |= {"fit_time": fitted - start, "score_time": time.perf_counter() - fitted}

@@ -1,6 +1,6 @@
 """Starts: even weights, or the solution of a neighbouring problem.
 
-Neighbours have the same samples, kernels and clusters; C, p, the loss and the memberships may differ. Where
+Neighbours have the same samples and kernels; C, p, the loss and the memberships may differ. Where
 only the memberships do, and little, a neighbour's weights often pass the certificate at once.
 """
 
@@ -34,7 +34,11 @@ def neighbour_start(solution, old, new):
     Dual variables grow with their costs; weights return to the unit sphere of another norm.
     """
     growth = np.divide(new.C, old.C, out=np.ones_like(new.C), where=old.C > 0.0)
-    weights = solution.weights if new.p == old.p else on_sphere(solution.weights, new.p)
+    weights = solution.weights
+    if weights.shape != new.weights_shape:  # one has a shared part that the other has not
+        weights = np.broadcast_to(weights.mean(axis=0), new.weights_shape)
+    if new.p != old.p or weights is not solution.weights:
+        weights = on_sphere(weights, new.p)
     return Start(weights, solution.alpha * growth, near=True)
 
 

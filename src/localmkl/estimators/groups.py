@@ -1,0 +1,229 @@
+"""Known groups: rows that carry their group with them, and the gate that reads it.
+
+    c_j(x) = S(g(x), g_j) / sum_j' S(g(x), g_j')        without a similarity S: one's own group alone
+
+A sample of a group that the fit has not seen belongs to all groups alike.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from localmkl._checks import is_missing, listed
+from localmkl._sklearn import count_rows
+from localmkl._warnings import warn
+
+
+@dataclass(frozen=True)
+class Grouped:
+    """Rows of any kind and the group of each; they are sliced together.
+
+    Parameters
+    ----------
+    rows : array, sequences, data frame or GramStack
+    groups : ndarray of shape (n_rows,)
+    """
+
+    rows: Any
+    groups: np.ndarray
+
+    @property
+    def shape(self):
+        """Shape of the rows."""
+        return getattr(self.rows, "shape", (len(self.rows),))
+
+    def __len__(self):
+        """Return the number of rows."""
+        return len(self.groups)
+
+    def __getitem__(self, key):
+        """Return some rows with their groups; of Grams some rows and columns, as ``numpy.ix_`` says it."""
+        own = np.ravel(key[0]) if isinstance(key, tuple) else key
+        rows = self.rows.iloc[key] if hasattr(self.rows, "iloc") else self.rows[key]
+        return Grouped(rows, self.groups[own])
+
+
+def with_groups(X, groups):
+    """Return rows together with their groups, if there are any."""
+    if groups is None:
+        return X
+    if isinstance(X, list | tuple) and len(X) and isinstance(X[0], str | bytes):
+        X = np.asarray(X, dtype=object)
+    groups = as_groups(groups)
+    if len(groups) != count_rows(X):
+        raise ValueError(f"`groups` must name a group for each of {count_rows(X)} rows, got {len(groups)}.")
+    return Grouped(X, groups)
+
+
+def rows_of(X):
+    """Return rows without their groups."""
+    return X.rows if isinstance(X, Grouped) else X
+
+
+def as_groups(values):
+    """Return the names of groups as text, None where there is none; those that read the same are the same.
+
+    Examples
+    --------
+    >>> as_groups([1.0, 2.0, float("nan")]).tolist(), as_groups(["human", None]).tolist()
+    (['1', '2', None], ['human', None])
+    """
+    values = np.asarray(values, dtype=object)
+    if values.ndim != 1:
+        raise ValueError(f"`groups` must hold one entry for each row, got an array of shape {values.shape}.")
+    return np.array([_as_text(value) for value in values.tolist()], dtype=object)
+
+
+def _as_text(value):
+    if is_missing(value):
+        return None
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    return str(value).strip() or None
+
+
+def take_column(X, column):
+    """Return rows without the column that holds their groups, and these.
+
+    Parameters
+    ----------
+    X : data frame or array
+    column : str or int
+        Its name, or its number where columns have no names.
+    """
+    if not len(getattr(X, "shape", ())) == 2:
+        raise ValueError(
+            f"`groups` may name a column of a data frame or array, got {column!r} with rows that have none; "
+            "pass `groups=` to fit and predict."
+        )
+    place = place_of(column, getattr(X, "columns", range(X.shape[1])))
+    others = [other for other in range(X.shape[1]) if other != place]
+    if hasattr(X, "iloc"):
+        return X.iloc[:, others], as_groups(X.iloc[:, place])
+    return X[:, others], as_groups(X[:, place])
+
+
+def place_of(column, names):
+    """Return the number of a column that is given by its name; where columns have none, by its number."""
+    names = list(names)
+    if column in names:
+        return names.index(column)
+    if isinstance(column, int) and column < 0 and -column in range(1, len(names) + 1):
+        return column + len(names)
+    raise ValueError(f"`groups` must be one of the columns {listed(names)}, got {column!r}.")
+
+
+def put_column(rows, groups, place, name):
+    """Undo `take_column`: return rows with a column of groups at its place."""
+    if hasattr(rows, "iloc"):
+        rows = rows.copy()
+        rows.insert(place, name, groups)
+        return rows
+    return np.insert(rows, place, groups.astype(np.float64), axis=1)
+
+
+class GroupGate:
+    """Memberships by known groups.
+
+    Parameters
+    ----------
+    similarity : None, array, data frame or callable
+        How alike groups are, not negative: a matrix in the order of their sorted names, a data frame with the
+        names on both sides (and, on its rows, of groups that may come later), or a function of two lists of
+        names. None: not at all.
+    hard : bool
+        Whether everybody belongs to the most similar group alone.
+
+    Attributes
+    ----------
+    labels : ndarray of str, shape (n_groups,)
+        The groups of the fit, sorted.
+    """
+
+    tau = evenness = float("nan")
+
+    def __init__(self, similarity, hard):
+        self.similarity, self.hard = similarity, hard
+
+    def fit(self, groups):
+        """Learn which groups there are; return the memberships of the training rows."""
+        missing = [row for row, group in enumerate(groups) if group is None]
+        if missing:
+            raise ValueError(
+                f"`groups` must name a group for every training row, got none in row {missing[0]}; name one, "
+                "or leave the row out."
+            )
+        self.labels = np.unique(groups.astype(str))
+        self.function = self.similarity if callable(self.similarity) else None
+        self.known, self.table = self._tabulate()
+        del self.similarity
+        return self.of_groups(groups)
+
+    def _tabulate(self):
+        """Return groups whose similarities are given, and these, (n_known, n_groups)."""
+        labels = self.labels.tolist()
+        if self.similarity is None or self.function is not None:
+            return self.labels, np.eye(len(labels))
+        if hasattr(self.similarity, "loc"):
+            frame = self.similarity.rename(index=str, columns=str)
+            absent = [name for name in labels if name not in frame.columns or name not in frame.index]
+            if absent:
+                raise ValueError(
+                    f"`gate_kernel` must have a row and a column for each group, got none for {absent[0]!r}."
+                )
+            known, table = frame.index.to_numpy().astype(str), frame[labels].to_numpy(dtype=np.float64)
+        else:
+            known, table = self.labels, np.asarray(self.similarity, dtype=np.float64)
+        return known, self._check(table, (len(known), len(labels)))
+
+    def _check(self, table, shape):
+        if np.shape(table) != shape:
+            raise ValueError(
+                f"`gate_kernel` must hold one row and column for each of {shape[1]} groups, "
+                f"got shape {np.shape(table)}."
+            )
+        table = np.asarray(table, dtype=np.float64)
+        sums = table.sum(axis=1)
+        if not (np.isfinite(table).all() and table.min() >= 0.0 and sums.min() > 0.0):
+            raise ValueError(
+                "`gate_kernel` must hold similarities of groups, none negative and some positive for each."
+            )
+        return table / sums[:, None]
+
+    def of_groups(self, groups):
+        """Return the memberships of samples by their groups, (n, n_groups)."""
+        names, inverse = np.unique([group or "" for group in groups], return_inverse=True)
+        shares = self._of_names(names)
+        if self.hard:
+            certain = shares.max(axis=1) > shares.min(axis=1)
+            shares[certain] = np.eye(len(self.labels))[shares[certain].argmax(axis=1)]
+        return shares[inverse]
+
+    def _of_names(self, names):
+        """Return the memberships of groups, (n_names, n_groups)."""
+        if self.function is not None:
+            shape = len(names), len(self.labels)
+            return self._check(self.function(names.tolist(), self.labels.tolist()), shape)
+        places = {name: place for place, name in enumerate(self.known.tolist())}
+        even = np.full(len(self.labels), 1.0 / len(self.labels))
+        return np.array([self.table[places[name]] if name in places else even for name in names.tolist()])
+
+    def strangers(self, groups):
+        """Return the groups that nothing is known of, each once, None for those without a group."""
+        if self.function is not None:
+            return []
+        known = set(self.known.tolist())
+        return list(dict.fromkeys(group for group in groups.tolist() if group not in known))
+
+    def memberships(self, X, grams, rows):
+        """Return memberships of a block of new rows, which carry their groups."""
+        return self.of_groups(X.groups)
+
+
+def say_strangers(strangers, shared):
+    """Warn of rows whose groups the fit has not seen."""
+    if strangers:
+        told = listed([group for group in strangers if group is not None]) or "none"
+        part = "the shared part and equal shares of all groups" if shared else "equal shares of all groups"
+        warn(f"There are rows of groups that the model has not seen ({told}); they get {part}.")
