@@ -1,5 +1,6 @@
 """What every method gives: guesses on the test rows, and what it chose; and how these are scored."""
 
+import warnings
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -53,7 +54,9 @@ def folds(data, rows):
     if strata is None:
         return list(KFold(data.n_folds, shuffle=True, random_state=0).split(rows))
     n_folds = max(2, min(data.n_folds, _rarest(strata)))
-    return list(StratifiedKFold(n_folds, shuffle=True, random_state=0).split(rows, strata))
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "The least populated class")  # of one person's faces
+        return list(StratifiedKFold(n_folds, shuffle=True, random_state=0).split(rows, strata))
 
 
 def _rarest(strata):

@@ -13,15 +13,15 @@ from localmkl.kernels import RBF, Linear, Spectrum, WeightedDegree
 from localmkl.model_selection import MKLSearchCV
 
 NORMS = [1.0, 4 / 3, 2.0]
+LOCAL = {"p": [1.0, 4 / 3], "evenness": [0.4, 0.6], "shared": [0.0, 0.5]}
 GRIDS = {
-    "UniformMKL": {},
-    "MKL": {"p": NORMS},
-    "CLMKL": {"p": NORMS, "evenness": [0.4, 0.6, 1.0], "shared": [0.0, 0.5]},
+    "UniformMKL": [{}],
+    "MKL": [{"p": NORMS}],
+    "CLMKL": [LOCAL, {"shared": [1.0], "p": [*NORMS, np.inf]}],
 }
-"""Values tried beside those of C."""
+"""Values tried beside those of C; all shared, CLMKL is MKL, and at p = inf UNIF."""
 
-SHARES = [0.0, 0.25, 0.5, 0.75, 1.0]
-"""Of the part that known groups have in common."""
+BY_GROUP = [{"p": NORMS, "shared": [0.0, 0.3, 0.6, 1.0]}]
 
 
 def kernels(data):
@@ -64,24 +64,22 @@ def separate(data, train, test):
 
 def by_group(data, train, test):
     """Return the answer of CLMKL with known groups as clusters, the share of the common part searched."""
-    model = make(data, "CLMKL", gate="groups")
-    grid = {"p": NORMS, "shared": SHARES}
-    return _searched(data, train, test, model, grid, fitted={"groups": data.groups[train]})
+    return _searched(data, train, test, make(data, "CLMKL", gate="groups"), BY_GROUP, grouped=True)
 
 
-def _searched(data, train, test, model, grid, fitted=None):
-    known = model.get_params()
-    grid = {"C": cost_grid(data), **{name: values for name, values in grid.items() if name in known}}
-    search = MKLSearchCV(model, grid, scoring=data.metric, cv=folds(data, train), error_score="raise")
-    search.fit(data.take(train), data.y[train], **(fitted or {}))
-    groups = {"groups": data.groups[test]} if fitted else {}
-    guesses = guess(data, search, data.take(test, train), **groups)
-    return Answer(guesses, float(search.best_score_), search.best_params_)
+def _searched(data, train, test, model, grids, *, grouped=False):
+    grids = [{"C": cost_grid(data), **grid} for grid in grids]
+    fitted, asked = ({"groups": data.groups[rows]} if grouped else {} for rows in (train, test))
+    search = MKLSearchCV(model, grids, scoring=data.metric, cv=folds(data, train), error_score="raise")
+    search.fit(data.take(train), data.y[train], **fitted)
+    guesses = guess(data, search.best_estimator_, data.take(test, train), **asked)
+    return Answer(guesses, float(search.best_score_), {k: _plain(v) for k, v in search.best_params_.items()})
+
+
+def _plain(value):
+    """Results files hold no infinite numbers."""
+    return value if np.isfinite(value) else str(value)
 
 
 def has_groups(data):
     return data.groups is not None
-
-
-def can_share(data):
-    return has_groups(data) and "shared" in localmkl.CLMKLClassifier().get_params()

@@ -56,7 +56,7 @@ METHODS = {
     **_of(DEFAULT, estimators.default),
     **_of(TUNED, estimators.tuned),
     "separate": Method(GROUPS, estimators.separate, estimators.has_groups),
-    "groups": Method(GROUPS, estimators.by_group, estimators.can_share),
+    "groups": Method(GROUPS, estimators.by_group, estimators.has_groups),
     "SVM view": Method(BASELINE, baselines.svm_on_best_view, baselines.has_several_views),
     "SVM": Method(BASELINE, baselines.svm_on_all),
     "linear": Method(BASELINE, baselines.linear_model, baselines.has_columns),
@@ -64,7 +64,7 @@ METHODS = {
 }
 
 
-SMOKE_METHODS = ("fit", "UNIF", "MKL", "CLMKL", "MKL tuned", "separate", "SVM", "linear")
+SMOKE_METHODS = ("fit", "UNIF", "MKL", "CLMKL", "MKL tuned", "separate", "groups", "SVM", "linear")
 """One of each kind that takes a second at most."""
 
 
