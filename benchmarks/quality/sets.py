@@ -46,8 +46,8 @@ class Data:
     target : {"classes", "numbers"}
     standardize : bool
         Whether columns are measured in units of their own.
-    n_folds : int
-        Of every search but that of the command line, where it is the default.
+    quick : bool
+        Whether searches are to be short: does the code run?
     """
 
     X: Any
@@ -58,7 +58,7 @@ class Data:
     grouped_by: str = "group"
     target: str = CLASSES
     standardize: bool = True
-    n_folds: int = 5
+    quick: bool = False
 
     @property
     def binary(self):
@@ -272,7 +272,7 @@ SETS = {
 
 
 def _quick(load, **options):
-    return replace(load(**options), n_folds=2)
+    return replace(load(**options), quick=True)
 
 
 SMOKE = {
