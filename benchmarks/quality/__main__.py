@@ -34,7 +34,10 @@ def main(words=None):
 
 
 def _run(arguments, folder):
-    rows, missing = run(folder, **_wanted(arguments))
+    try:
+        rows, missing = run(folder, **_wanted(arguments))
+    except KeyboardInterrupt:
+        raise SystemExit("Stopped; what is finished is kept: give the command again to go on.") from None
     for sentence in missing:
         print(f"Left out for want of a file: {sentence}", file=sys.stderr)
     return rows

@@ -36,7 +36,9 @@ def summarise(rows):
         return "No results yet: `python -m benchmarks.quality` makes them.\n"
     scores, times = _collect(rows)
     parts = [
-        ("Mean score on test rows, in percent", _score_table(rows, scores)),
+        ("", _verdicts(scores)),
+        ("Mean score on test rows, in percent", _score_table(rows, scores, _others(scores))),
+        ("The models that the baseline is chosen from", _score_table(rows, scores, _models(scores))),
         ("Mean rank over the sets", _rank_table(scores)),
         ("Differences in points, with 95 % intervals over repetitions", _difference_table(scores)),
         ("Seconds from files or rows to test scores, mean over repetitions", _time_table(times)),
@@ -67,17 +69,20 @@ def _put(table, name, method, repetition, value):
     table[name][method][repetition] = value
 
 
-def _columns(table):
-    """Return the methods of a table in their order, the baseline first of its part."""
-    found = {method for methods in table.values() for method in methods}
+def _others(scores):
+    """Return the methods of a table in their order, the models of the baseline as one."""
+    found = {method for methods in scores.values() for method in methods}
     order = [name for name, method in METHODS.items() if method.part != BASELINE]
-    order += [BEST, *(name for name, method in METHODS.items() if method.part == BASELINE)]
-    return [name for name in order if name in found]
+    return [name for name in (*order, BEST) if name in found]
 
 
-def _score_table(rows, scores):
+def _models(scores):
+    found = {method for methods in scores.values() for method in methods}
+    return [name for name, method in METHODS.items() if method.part == BASELINE and name in found]
+
+
+def _score_table(rows, scores, methods):
     about = {row["set"]: row for row in rows}
-    methods = _columns(scores)
     body = []
     for name, found in scores.items():
         row = about[name]
@@ -92,56 +97,81 @@ def _mean(values):
     return f"{values.mean():.1f}" + (f" ± {error:.1f}" if np.isfinite(error) else "")
 
 
-def _rank_table(scores):
-    """Rank the methods that all sets have; the models of the baseline count as one."""
+def _ranks(scores):
+    """Return {method: its ranks on the sets} of the methods that all sets have."""
     common = [
         method
-        for method in _columns(scores)
+        for method in _others(scores)
         if all(method in found for found in scores.values())
-        and (method == BEST or METHODS[method].part not in (BASELINE, GROUPS))
+        and (method == BEST or METHODS[method].part != GROUPS)
     ]
     means = [[-np.mean(list(found[method].values())) for method in common] for found in scores.values()]
-    ranks = rankdata(means, axis=1)
-    order = np.argsort(ranks.mean(axis=0))
-    body = [[common[k], f"{ranks[:, k].mean():.2f}", str(np.sum(ranks[:, k] == 1.0))] for k in order]
+    return dict(zip(common, rankdata(means, axis=1).T, strict=True))
+
+
+def _rank_table(scores):
+    ranks = sorted(_ranks(scores).items(), key=lambda item: item[1].mean())
+    body = [[method, f"{own.mean():.2f}", str(np.sum(own == 1.0))] for method, own in ranks]
     return _markdown(["method", "mean rank", f"first, of {len(scores)} sets"], body)
 
 
+def _differences(scores, ours, theirs):
+    """Return {set: differences over repetitions} where both methods have rows."""
+    found = {}
+    for name, methods in scores.items():
+        other = _better_default(methods) if theirs == BETTER_DEFAULT else theirs
+        shared = sorted(methods.get(ours, {}).keys() & methods.get(other, {}).keys())
+        if shared:
+            found[name] = [methods[ours][k] - methods[other][k] for k in shared]
+    return found
+
+
+def _better_default(methods):
+    return max(("UNIF", "MKL"), key=lambda name: np.mean(list(methods.get(name, {}).values()) or [-np.inf]))
+
+
 def _difference_table(scores):
-    pairs = [(ours, theirs) for ours, theirs in COMPARED if any(ours in found for found in scores.values())]
-    differences = {pair: {} for pair in pairs}
-    for name, found in scores.items():
-        for ours, theirs in pairs:
-            other = _better_default(found) if theirs == BETTER_DEFAULT else theirs
-            shared = sorted(found.get(ours, {}).keys() & found.get(other, {}).keys())
-            if shared:
-                differences[ours, theirs][name] = [found[ours][k] - found[other][k] for k in shared]
+    columns = {pair: _differences(scores, *pair) for pair in COMPARED}
+    columns = {pair: found for pair, found in columns.items() if found}
     body = [
-        [name, *(_interval(differences[pair][name]) if name in differences[pair] else "" for pair in pairs)]
+        [name, *(_interval(found[name]) if name in found else "" for found in columns.values())]
         for name in scores
     ]
-    means = [[np.mean(values) for values in differences[pair].values()] for pair in pairs]
+    means = ([np.mean(values) for values in found.values()] for found in columns.values())
     body.append(["mean over sets", *map(_interval, means)])
-    return _markdown(["set", *(f"{ours} − {theirs}" for ours, theirs in pairs)], body)
+    return _markdown(["set", *(f"{ours} − {theirs}" for ours, theirs in columns)], body)
 
 
-def _better_default(found):
-    return max(("UNIF", "MKL"), key=lambda method: np.mean(list(found[method].values()) or [-np.inf]))
+def _verdicts(scores):
+    """Return sentences: does the command line keep up, are searches and defaults safe."""
+    ranks = _ranks(scores)
+    lines = [f"- {name}: mean rank {ranks[name].mean():.2f}" for name in ("fit", BEST) if name in ranks]
+    for theirs in ("MKL tuned", "UNIF tuned"):
+        found = _differences(scores, "tune", theirs).items()
+        worse = [name for name, values in found if np.mean(values) + _half_width(values) < 0.0]
+        lines.append(f"- tune is worse than {theirs} beyond chance on: {', '.join(worse) or 'no set'}")
+    found = _differences(scores, "CLMKL", BETTER_DEFAULT).items()
+    worse = [f"{name} ({np.mean(values):+.1f})" for name, values in found if np.mean(values) < -1.0]
+    lines.append(f"- CLMKL is more than a point below {BETTER_DEFAULT} on: {', '.join(worse) or 'no set'}")
+    return "\n".join(lines)
+
+
+def _half_width(values):
+    """Return half the width of the interval of a mean; of one value it is not known."""
+    if len(values) < 2:
+        return np.inf
+    return student.ppf((1 + LEVEL) / 2, len(values) - 1) * np.std(values, ddof=1) / np.sqrt(len(values))
 
 
 def _interval(values):
     """Return the mean with half the width of its interval, bold where that does not hold zero."""
-    values = np.array(values)
-    text = f"{values.mean():+.1f}" if len(values) else ""
-    if len(values) < 2:
-        return text
-    width = student.ppf((1 + LEVEL) / 2, len(values) - 1) * values.std(ddof=1) / np.sqrt(len(values))
-    text += f" ± {width:.1f}"
-    return f"**{text}**" if abs(values.mean()) > width else text
+    mean, width = np.mean(values), _half_width(values)
+    text = f"{mean:+.1f}" + (f" ± {width:.1f}" if np.isfinite(width) else "")
+    return f"**{text}**" if abs(mean) > width else text
 
 
 def _time_table(times):
-    methods = _columns(times)
+    methods = [*_others(times), *_models(times)]
     body = [
         [name, *(f"{np.mean(list(found[m].values())):.1f}" if m in found else "" for m in methods)]
         for name, found in times.items()
@@ -156,7 +186,7 @@ def _origin(rows):
     dates = sorted(row["date"][:10] for row in rows)
     repetitions = 1 + max(row["repetition"] for row in rows)
     return (
-        f"{repetitions} repetitions; commit {', '.join(commits)}; {rows[-1]['cpu']}, {rows[-1]['cores']} "
+        f"Repetitions: {repetitions}; commit {', '.join(commits)}; {rows[-1]['cpu']}, {rows[-1]['cores']} "
         f"cores; {dates[0]} to {dates[-1]}."
     )
 
