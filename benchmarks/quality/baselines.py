@@ -18,9 +18,6 @@ from benchmarks.quality.sets import GRAMS, NUMBERS, SEQUENCES, TABLE
 LONGEST_WORD = 4
 """Words of five letters are 1024 more columns for some hundred rows."""
 
-COLUMNS_A_SPLIT = 1000
-"""Boosting looks at so many columns for a split: on thousands of words it would take minutes."""
-
 
 def svm_on_best_view(data, train, test):
     """Return the answer of the view whose tuned SVM has the best inner score."""
@@ -45,10 +42,9 @@ def linear_model(data, train, test):
 
 def boosting(data, train, test):
     kind = HistGradientBoostingRegressor if data.target == NUMBERS else HistGradientBoostingClassifier
-    fitted, new = _together(data, train, test)
     model = kind(random_state=0, max_iter=60, max_leaf_nodes=15, min_samples_leaf=10, max_bins=63)
-    model.set_params(max_features=min(1.0, COLUMNS_A_SPLIT / fitted.shape[1]))
-    return _tuned(data, train, model, {"model__learning_rate": [0.05, 0.15]}, fitted, new)
+    grid = {"model__learning_rate": [0.05, 0.15]}
+    return _tuned(data, train, model, grid, *_together(data, train, test))
 
 
 def has_several_views(data):
