@@ -45,6 +45,7 @@ EXCEPTIONS = {
     "Solution": {"EX01": "made by the solvers"},
     "fetch_celegans_acceptor": {"EX01": "needs files that are not shipped"},
     "fetch_mfeat": {"EX01": "needs files that are not shipped"},
+    "fetch_human_promoters": {"EX01": "needs files that are not shipped"},
     "fetch_mouse_promoters": {"EX01": "needs files that are not shipped"},
     "fetch_protein_fold": {"EX01": "needs files that are not shipped"},
 }

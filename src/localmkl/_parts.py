@@ -35,7 +35,7 @@ CLASSES = {
         *("GappedKmer", "Mismatch", "Spectrum", "WeightedDegree", "SmithWaterman"),
         *("PropertyProfile", "PseudoAminoAcid", "ResidueGroups"),
     ],
-    "localmkl.model_selection": ["MKLSearchCV"],
+    "localmkl.model_selection": ["MKLSearchCV", "OneStandardError"],
     "localmkl.solvers.losses": [
         *("Hinge", "SquaredHinge", "LogLoss"),
         *("EpsilonInsensitive", "SquaredError", "Huber", "Quantile"),

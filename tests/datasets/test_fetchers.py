@@ -11,6 +11,7 @@ import scipy.io
 from localmkl.datasets import (
     data_home,
     fetch_celegans_acceptor,
+    fetch_human_promoters,
     fetch_mfeat,
     fetch_mouse_promoters,
     fetch_protein_fold,
@@ -229,6 +230,14 @@ def test_the_real_promoters_have_251_letters():
     X, y, _ = fetch_mouse_promoters("both", download=False)
     assert {len(x) for x in X} == {251}
     assert np.bincount((y + 1) // 2).tolist() == [3530, 1255 + 1354]
+
+
+@pytest.mark.parametrize(("kind", "length", "count"), [("tata", 300, 3065), ("notata_core", 70, 26533)])
+def test_the_real_human_promoters_are_balanced(kind, length, count):
+    real(*(f"human_{kind}_{part}" for part in ("train", "dev", "test")))
+    X, y, _ = fetch_human_promoters(kind, download=False)
+    assert {len(x) for x in X} == {length}
+    assert np.bincount((y + 1) // 2).tolist() == [count, count]
 
 
 def test_the_real_folds_are_those_of_the_kernels():

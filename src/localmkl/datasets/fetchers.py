@@ -32,7 +32,8 @@ class DataFile:
     ----------
     path : str
         Where it stands in the data home.
-    sha256 : str
+    sha256 : str or None
+        None where any file will do.
     what : str
         What it is, for the error message.
     url : str or None
@@ -40,10 +41,32 @@ class DataFile:
     """
 
     path: str
-    sha256: str
+    sha256: str | None
     what: str
     url: str | None = None
 
+
+HUMAN = {
+    "tata": (
+        "tata_300",
+        "with a TATA box, 300 letters",
+        {
+            "train": "d0dd45bad89aee2564b8831d38a393989942d79b673203e7eb50e19ec8e6242e",
+            "dev": "4de0f8163d964e4004f0a11036d9a9c5ec6fe2ad5953f962acf66150a2f44592",
+            "test": "30432e9845277559043c2bb3bfed37b9bc7efc15748880f3adeeaddc16b76deb",
+        },
+    ),
+    "notata_core": (
+        "notata_core",
+        "without a TATA box, 70 letters",
+        {
+            "train": "78bfa494d14fa12f3a661fbd37b8d252f3cf9edf4a8f98d60832fb56e6f9aab9",
+            "dev": "ced43fdbc8c76187fe0589dfeef07f4554c3374837236b80b02eea392795d548",
+            "test": "1ef44c266ca1368e8b438f6b0565b865aa203de8e1c89fc513357311b58bf97c",
+        },
+    ),
+}
+"""Files of human promoters: name, what they hold, and the SHA-256 of each part before it was compressed."""
 
 FILES = {
     "acceptor_82": DataFile(
@@ -70,6 +93,21 @@ FILES = {
         "mouse_promoters/Mouse_nonprom.fa",
         "44fc703c470dd77c4c44ceb0b8b40f198742cd9781055fda9d1328f89b688026",
         "mouse sequences that are no promoters, 251 letters",
+    ),
+    **{
+        f"human_{kind}_{part}": DataFile(
+            f"human_promoters/{name}_{part}.csv.gz", sha256, f"human promoters {what}, {part} rows"
+        )
+        for kind, (name, what, sums) in HUMAN.items()
+        for part, sha256 in sums.items()
+    },
+    "arabidopsis_tata": DataFile(
+        "arabidopsis_promoters/Arabidopsis_tata.fa", None, "Arabidopsis TATA promoters, 251 letters"
+    ),
+    "arabidopsis_rest": DataFile(
+        "arabidopsis_promoters/Arabidopsis_nonprom.fa",
+        None,
+        "Arabidopsis sequences that are no promoters, 251 letters",
     ),
     "fold_train": DataFile(
         "protein_fold/training-sequences.txt",
@@ -212,6 +250,34 @@ def fetch_mouse_promoters(promoters="epd", *, data_home=None, base_url=None, dow
     return SequenceData(sequences, y, names)
 
 
+def fetch_human_promoters(kind="tata", *, data_home=None, base_url=None, download=True):
+    """Fetch human promoters and sequences that are none.
+
+    Parameters
+    ----------
+    kind : {"tata", "notata_core"}, default="tata"
+        3065 promoters with a TATA box, 300 letters from -249 to +50, and as many other sequences; or
+        26,533 core promoters without one, 70 letters from -34 to +35, and as many others.
+    data_home, base_url, download : optional
+        As in `fetch_celegans_acceptor`.
+
+    Returns
+    -------
+    SequenceData
+        Named tuple (sequences, y, names), y in {-1, +1}.
+    """
+    check_option("kind", kind, tuple(HUMAN))
+    lines = [
+        line
+        for part in HUMAN[kind][2]
+        for line in read_text(locate(f"human_{kind}_{part}", data_home, base_url, download)).split()[1:]
+    ]
+    sequences, labels = zip(*(line.split(",") for line in lines), strict=True)
+    y = np.where(np.array(labels) == "1", 1, -1)
+    names = [f"human {number + 1}" for number in range(len(y))]
+    return SequenceData(np.array(sequences, dtype=object), y, np.array(names, dtype=object))
+
+
 def fetch_protein_fold(*, grams=True, data_home=None, base_url=None, download=True):
     """Fetch the 694 proteins in 27 folds of Ding and Dubchak, with the split into 311 and 383.
 
@@ -313,8 +379,9 @@ def _download(url, path, file):
             f"Downloading {file.path!r} needs the package pooch; install it with "
             f"`pip install localmkl[data]`, or put the file at {str(path)!r}."
         ) from error
+    known = None if file.sha256 is None else f"sha256:{file.sha256}"
     try:
-        found = pooch.retrieve(url, known_hash=f"sha256:{file.sha256}", fname=path.name, path=path.parent)
+        found = pooch.retrieve(url, known_hash=known, fname=path.name, path=path.parent)
     except ValueError as error:  # the checksum
         raise ValueError(
             f"{url!r} must have the SHA-256 {file.sha256}, what came has another; it was thrown away, get "

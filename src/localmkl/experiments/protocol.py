@@ -28,6 +28,7 @@ from localmkl.estimators import (
     UniformMKLClassifier,
 )
 from localmkl.experiments.published import Published
+from localmkl.experiments.within_groups import select_within_groups
 from localmkl.gates import kernel_kmeans, memberships, tau_for_evenness
 from localmkl.kernels import GramStack
 from localmkl.kernels.stack import NormalizedGrams, learn_factors
@@ -92,6 +93,7 @@ class Task:
     test: np.ndarray
     normalize: str = "multiplicative"
     gate_kernel: int | None = None
+    groups: np.ndarray | None = None
 
 
 @dataclass(frozen=True)
@@ -229,6 +231,8 @@ def one_thread():
 def _run_family(experiment, task, methods, seed):
     if experiment.metric == "seconds":
         return [time_fit(task, method, seed) for method in methods]
+    if task.groups is not None:
+        return [select_within_groups(task, method, experiment.folds, seed) for method in methods]
     metric = METRICS[experiment.metric]
     if task.valid is None:
         return select_by_folds(task, methods, metric, experiment.folds, seed)
