@@ -68,8 +68,8 @@ def _svm(data, train, fitted, new):
 
 
 def _tuned(data, train, model, grid, fitted, new):
-    scale = StandardScaler() if data.standardize and data.kind != GRAMS else "passthrough"
-    pipeline = Pipeline([("scale", scale), ("model", model)])
+    scale = [("scale", StandardScaler())] if data.standardize and data.kind != GRAMS else []
+    pipeline = Pipeline([*scale, ("model", model)])
     search = GridSearchCV(pipeline, grid, scoring=data.metric, cv=folds(data, train))
     search.fit(fitted, data.y[train])
     chosen = {name.removeprefix("model__"): value for name, value in search.best_params_.items()}

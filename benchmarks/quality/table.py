@@ -192,7 +192,7 @@ def _origin(rows):
 
 
 def _failure(row):
-    first = row["error"].strip().splitlines()[0]
+    first = " ".join(row["error"].split())[:200]
     return f"Failed: {row['method']} on {row['set']}, repetition {row['repetition']}: {first}"
 
 
