@@ -59,7 +59,7 @@ def _svm(data, train, fitted, new):
     kind = SVR if data.target == NUMBERS else SVC
     costs = cost_grid(data)
     if data.kind == GRAMS:
-        return _tuned(data, train, kind(kernel="precomputed"), {"model__C": costs}, fitted, new)
+        return _tuned(data, train, kind(kernel="precomputed"), {"model__C": [*costs, 1000.0]}, fitted, new)
     scale = 1.0 / (fitted.shape[1] * (1.0 if data.standardize else fitted.var()))
     widths = {"model__kernel": ["rbf"], "model__gamma": [0.1 * scale, scale, 10.0 * scale]}
     # A line on many columns separates the rows at a small cost.
