@@ -22,7 +22,7 @@ def test_the_table_of_quality_runs_goes_on_and_is_summarised(tmp_path, capsys):
     written = (tmp_path / cells.ROWS).read_bytes()
     main(["--smoke", "--out", str(tmp_path)])
     assert (tmp_path / cells.ROWS).read_bytes() == written
-    assert "fit − baseline" in capsys.readouterr().out
+    assert "CLMKL − the better of UNIF and MKL" in capsys.readouterr().out
 
 
 def row(method, repetition, score, inner=None):
