@@ -150,7 +150,8 @@ def rosmap():
         halves = [pd.read_csv(folder / f"{number}_{part}.csv.gz", header=None) for part in parts]
         tables.append(pd.concat(halves, ignore_index=True).set_axis(views[name], axis=1))
     y = np.concatenate([np.loadtxt(folder / f"labels_{part}.csv") for part in parts])
-    return Data(pd.concat(tables, axis=1), y.astype(int), views=views)
+    whole = pd.concat(tables, axis=1).copy()  # one block of numbers: parts of a file are many
+    return Data(whole, y.astype(int), views=views)
 
 
 def three_sources():
