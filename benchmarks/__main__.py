@@ -10,7 +10,7 @@ from benchmarks import figures, harness
 NAMES = sorted(
     m.name
     for m in pkgutil.iter_modules(benchmarks.__path__)
-    if m.name not in ("against", "harness", "references", "figures", "hostile", "__main__")
+    if m.name not in ("against", "harness", "references", "figures", "hostile", "quality", "__main__")
 )
 
 
