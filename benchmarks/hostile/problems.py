@@ -178,6 +178,10 @@ def _model(rng, n, regression):
         options["evenness"] = float(rng.uniform(1.0 / options["n_clusters"], 1.0))
         if rng.random() < 0.1:
             options["evenness"] = 1.0
+    if method in ("CLMKL", "HLMKL"):
+        options["shared"] = float(rng.choice([0.0, 0.0, 0.5, 1.0, rng.random()]))
+    if method != "LMKL":
+        options["scale_C"] = bool(rng.random() < 0.5)
     if method in ("CLMKL", "HLMKL") and rng.random() < 0.2:
         options["gate"] = _memberships(rng, n, options["n_clusters"], hard=method == "HLMKL")
     if method == "LMKL":
@@ -205,6 +209,8 @@ def _judge(model, stack, y, weight, decisions):
         return "a decision is not finite"
     if type(model).__name__.startswith("LMKL"):
         return None
+    if not math.isclose(model.C_, _scaled(model, y, weight), rel_tol=1e-6):
+        return f"the cost is {_scaled(model, y, weight):.6g}, the model says {model.C_:.6g}"
     for alpha, weights, intercept, target, C in _problems(model, y, weight):
         defect = infeasible(model, alpha, weights, target, C)
         if defect is not None:
@@ -215,21 +221,34 @@ def _judge(model, stack, y, weight, decisions):
     return None
 
 
+def _scaled(model, y, weight):
+    """Return the cost of the optimisation: C over the size of the kernel, in units of the targets."""
+    if not model.scale_C:
+        return model.C
+    shares = np.ones(len(y)) if weight is None else weight
+    shares = shares / shares.sum()
+    size = shares @ (model.memberships_**2).sum(axis=1) * len(model.factors_) ** (1.0 - 1.0 / _p(model))
+    unit, counted = 1.0, np.asarray(y, dtype=WIDE)[shares > 0.0]
+    if model.loss in ("epsilon_insensitive", "quantile") and np.ptp(counted) > 1e-12 * np.abs(counted).max():
+        unit = float(np.sqrt(shares[shares > 0.0] @ (counted - shares[shares > 0.0] @ counted) ** 2))
+    return model.C * unit / size
+
+
 def _is_finite(value):
     return np.asarray(value).dtype.kind not in "f" or np.isfinite(value).all()
 
 
 def _problems(model, y, weight):
     """Yield dual variables, weights, intercept, targets and costs of every class."""
-    C = np.full(len(y), float(model.C))
+    costs = np.ones(len(y))
     targets = [np.asarray(y, dtype=float)]
     if hasattr(model, "classes_"):
         if model.class_weight == "balanced":
             _, codes, counts = np.unique(y, return_inverse=True, return_counts=True)
-            C = model.C * (len(y) / (len(counts) * counts))[codes]
+            costs = (len(y) / (len(counts) * counts))[codes]
         positive = model.classes_[1:] if len(model.classes_) == 2 else model.classes_
         targets = [np.where(y == label, 1.0, -1.0) for label in positive]
-    C = C if weight is None else C * weight
+    C = model.C_ * (costs if weight is None else costs * weight)
     shape = len(targets), -1, len(model.factors_)
     yield from zip(
         np.reshape(model.dual_coef_, (len(targets), -1)),

@@ -10,7 +10,7 @@ from localmkl.cli import app
 from localmkl.experiments import EXPERIMENTS
 
 REPEATED = {"splice": "30", "tss": "40", "protein": "60", "images": "all"}
-REPEATED |= {"time": "40", "localized": "0", "transduction": "30", "gates": "30"}
+REPEATED |= {"time": "40", "localized": "0", "transduction": "30", "gates": "30", "organisms": "40"}
 
 
 def invoke(*arguments):

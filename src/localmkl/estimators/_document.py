@@ -100,6 +100,8 @@ ATTRIBUTES = {
     step; a list of them with several classes.""",
     "squared_norm_": """float
     ``sum_jm ||w_jm||^2 / beta_jm`` of the solution; (n_classes,) with several classes.""",
+    "C_": """float
+    The cost that the optimisation had: `C`, scaled if `scale_C`.""",
     "classes_": """ndarray of shape (n_classes,)
     The class labels; a positive decision means ``classes_[1]``.""",
     "loss_": """Loss

@@ -122,7 +122,7 @@ class BaseMKL(BaseEstimator, ABC):
 
     @abstractmethod
     def _targets(self, y, sample_weight):
-        """Return targets and costs, one row per problem."""
+        """Return targets and relative costs of the samples, one row per problem."""
 
     def _fit(self, X, y, context=None, **fit_params):
         """Fit a draft and become it: a fit that fails or is interrupted leaves the model as it was."""
@@ -158,7 +158,8 @@ class BaseMKL(BaseEstimator, ABC):
             require_memory(needed, f"Fitting {n_kernels} kernels on {len(y)} rows")
         stack = self._fit_stack(X, weights, context)
         gate = self._fit_gate(X, groups, stack, weights, unlabeled, context)
-        pairs = zip(targets, costs / self._size(gate, stack.n_kernels, targets, weights), strict=True)
+        self.C_ = float(self.C) / self._size(gate, stack.n_kernels, targets, weights)
+        pairs = zip(targets, self.C_ * costs, strict=True)
         stack = stack.scaled(self.factors_).using(parallel=context.parallel)
         return Prepared(gate, [self._problem(stack, gate, *pair) for pair in pairs], context.parallel)
 

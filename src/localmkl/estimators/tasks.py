@@ -14,6 +14,9 @@ from localmkl.estimators.groups import with_groups
 from localmkl.estimators.probabilities import WithLogLoss, log_probabilities, probabilities
 from localmkl.solvers.losses import CLASSIFICATION, REGRESSION, Loss, PiecewiseLinear
 
+ALIKE = 1e-12
+"""Targets that differ by no more than this share of their size are all alike: the rest may be rounding."""
+
 
 class LossPart:
     """The loss, by its name or as an object: what it needs to know is a parameter of the same name."""
@@ -99,7 +102,7 @@ class ClassifierPart(LossPart, ClassifierMixin):
         weight_of = compute_class_weight(self.class_weight, classes=self.classes_, y=y)
         if not (np.isfinite(weight_of).all() and weight_of.min() > 0.0):
             raise ValueError(f"`class_weight` must hold positive numbers, got {self.class_weight!r}.")
-        costs = self.C * weight_of[codes]
+        costs = weight_of[codes]
         costs = costs if sample_weight is None else costs * sample_weight
         positive = [1] if len(self.classes_) == 2 else range(len(self.classes_))
         targets = np.stack([np.where(codes == k, 1.0, -1.0) for k in positive])
@@ -223,7 +226,7 @@ default="epsilon_insensitive"
         return y
 
     def _targets(self, y, sample_weight):
-        costs = np.full(len(y), float(self.C)) if sample_weight is None else self.C * sample_weight
+        costs = np.ones(len(y)) if sample_weight is None else sample_weight
         if not costs.sum() > 0.0:
             raise ValueError("`sample_weight` must be positive for at least one sample.")
         return y[None, :], costs[None, :]
@@ -236,9 +239,11 @@ default="epsilon_insensitive"
         """
         if not isinstance(self._loss, PiecewiseLinear):
             return 1.0
+        counted = targets[0] if sample_weight is None else targets[0][sample_weight > 0.0]
+        if not np.ptp(counted) > ALIKE * np.abs(counted).max():
+            return 1.0
         mean = np.average(targets[0], weights=sample_weight)
-        spread = float(np.sqrt(np.average(np.square(targets[0] - mean), weights=sample_weight)))
-        return spread if spread > 0.0 and np.isfinite(spread) else 1.0
+        return float(np.sqrt(np.average(np.square(targets[0] - mean), weights=sample_weight)))
 
     def predict(self, X, groups=None):
         """Return the predicted value of each sample.

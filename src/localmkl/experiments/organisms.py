@@ -27,7 +27,7 @@ PARTS = {"all": (0, 251), "upstream": (0, 150), "core": (150, 230), "downstream"
 
 
 @dataclass(frozen=True)
-class Grouped:
+class Organisms:
     """A fixed set of several groups; a repetition draws n training rows, equally from groups and classes."""
 
     stack: GramStack
@@ -92,7 +92,7 @@ def _with_kernels(sequences, y, groups, parts):
         table[:, column] = [sequence[first:last] for sequence in sequences]
         kernels += [Spectrum(3, column=column), Spectrum(5, column=column)]
         kernels += [WeightedDegree(8, shift=4, column=column)]
-    return Grouped(compute_stack(fit_kernels(kernels, table), table), y, groups, tuple(kernels))
+    return Organisms(compute_stack(fit_kernels(kernels, table), table), y, groups, tuple(kernels))
 
 
 def _human():
