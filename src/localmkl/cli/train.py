@@ -17,8 +17,9 @@ from localmkl.cli.places import MODEL, SCORES, WORK, check_outputs
 from localmkl.cli.tell import describe_model
 from localmkl.cli.voice import INTERRUPTED, Misuse
 from localmkl.cli.words import METHODS, OPTIONS
+from localmkl.datasets.delimited import field_at
 from localmkl.datasets.labels import as_numbers
-from localmkl.estimators.groups import with_groups
+from localmkl.estimators.groups import as_groups, with_groups
 from localmkl.experiments.results import provenance
 from localmkl.kernels.stack import take_rows
 from localmkl.persistence import save
@@ -244,6 +245,13 @@ def _with_groups(content, name):
     """Return the content with the groups of a table as a column, as the estimators take them."""
     if name is None or content.kind != TABLE:
         return content
+    missing = [row for row, group in enumerate(as_groups(content.groups)) if group is None]
+    if missing:
+        place, _ = field_at(content.path, missing[0], name, header=content.header)
+        raise ValueError(
+            f"{str(content.path)!r}, {place}: the column {name!r} must name a group in every row, got none; "
+            "name one, or leave the row out."
+        )
     return replace(content, rows=content.rows.assign(**{name: content.groups}))
 
 
@@ -284,7 +292,8 @@ def _make(kind, order, chosen, settings):
     if order.balanced:
         settings["class_weight"] = "balanced"
     if order.asked.groups is not None:
-        settings |= {"gate": "groups", "groups": order.asked.groups if chosen.content.kind == TABLE else None}
+        column = order.asked.groups if chosen.content.kind == TABLE else None
+        settings = {"shared": tuning.HALF, **settings, "gate": "groups", "groups": column}
     if "random_state" in kind().get_params(deep=False):
         settings["random_state"] = order.seed
     return kind(**settings)

@@ -27,6 +27,14 @@ FOLDS, FEWEST = 5, 3
 """Folds by default, and the fewest with which ``fit`` searches by itself."""
 
 
+HALF = 0.5
+"""Share that known groups have in common unless folds speak against it: the best on promoters of two
+organisms, however many there were."""
+
+USUAL_COST = 3.0
+"""The default C of the estimators."""
+
+
 @dataclass(frozen=True)
 class Values:
     """The values that a search tries for parameters that are not set.
@@ -34,7 +42,7 @@ class Values:
     Attributes
     ----------
     C : tuple of float
-        A best one at either end is followed outwards.
+        If the largest is best, larger ones are tried. Smaller ones are not: see `_rule`.
     norms, local_norms : tuple of float
         p, without clusters and with them.
     shared, evenness : tuple of float
@@ -152,6 +160,16 @@ def rarest_of(content, regression):
     return int(counts.min()), f"The class {str(labels[counts.argmin()])!r}"
 
 
+def _rule(order):
+    """Return what chooses: of candidates as good as the best, MKL (or groups that share half), a usual C.
+
+    With a very small C the order of the rows can be right, which is all that the AUC sees, and every label be
+    that of the larger class.
+    """
+    preferred = HALF if order.asked.groups is not None else 1.0
+    return OneStandardError({"shared": preferred, "C": USUAL_COST})
+
+
 def count_candidates(grids):
     """Return the number of candidates of a list of grids."""
     return sum(prod(len(values) for values in grid.values()) for grid in grids)
@@ -173,7 +191,7 @@ def run_search(order, estimator, grids, content, voice, options):
         grids,
         scoring=scoring,
         n_jobs=options.jobs,
-        refit=OneStandardError({"shared": 1.0}) if any("shared" in grid for grid in grids) else True,
+        refit=_rule(order) if any("shared" in grid for grid in grids) else True,
         cv=folds,
         follow=[] if "C" in order.grids else ["C"],
         checkpoint=str(order.kept),

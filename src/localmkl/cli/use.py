@@ -174,7 +174,7 @@ def predict(subject, content):
     Contributions are to the decision for the predicted class; with the intercept they sum to its score.
     """
     model, X = subject.model, subject.transform(content.rows)
-    n_clusters = memberships_of(model, take_rows(X, slice(0, 1))).shape[1]
+    n_clusters = model.kernel_weights_.shape[-2]
     if subject.classifier:
         header = ["name", "label"]
         header += ["score"] if subject.binary else [f"score_{label}" for label in model.classes_]

@@ -170,7 +170,7 @@ class Voice:
             warnings.simplefilter("default", UserWarning)
             for kind in (RuntimeWarning, FutureWarning):  # of NumPy and others: results are checked for NaN
                 warnings.simplefilter("ignore", kind)
-            warnings.showwarning = _show_warning
+            warnings.showwarning = _shown_once()
             try:
                 yield
             except (typer.Exit, typer.Abort):
@@ -256,8 +256,16 @@ def _os_reason(error):
     return f"cannot be used: {error.strerror}."
 
 
-def _show_warning(message, category, filename, lineno, file=None, line=None):
-    typer.echo(f"Warning: {spoken(str(message))}", err=True)
+def _shown_once():
+    """Return what shows warnings, each text once: commands ask models for several things of the same rows."""
+    told = set()
+
+    def show(message, category, filename, lineno, file=None, line=None):
+        if str(message) not in told:
+            told.add(str(message))
+            typer.echo(f"Warning: {spoken(str(message))}", err=True)
+
+    return show
 
 
 def _plain(value):

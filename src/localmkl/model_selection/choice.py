@@ -12,7 +12,8 @@ class OneStandardError:
 
     Folds score candidates with noise, and the best of many is in part the luckiest. A candidate is as good as
     the best if its mean distance from the best over the folds is no larger than the standard error of that
-    mean. Of these the nearest to `near` is chosen, and of equally near ones that with the best score.
+    mean. Of these the nearest to `near` is chosen, parameter by parameter in the order of `near`, and of
+    equally near ones that with the best score.
 
     Parameters
     ----------
@@ -64,4 +65,4 @@ class OneStandardError:
 
     def _distance(self, candidate):
         named = [name for name in self.near if name in candidate]
-        return sum(abs(float(candidate[name]) - self.near[name]) for name in named)
+        return [abs(float(candidate[name]) - self.near[name]) for name in named]

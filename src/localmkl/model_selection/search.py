@@ -70,9 +70,10 @@ class MKLSearchCV(BaseSearchCV):
     random_state : int, RandomState instance or None, default=None
         Seed of the draw, and of estimators without a seed of their own.
     follow : sequence of str, default=()
-        Parameters, positive numbers such as `C`, whose best value is followed outwards where it is the
-        smallest or the largest tried: the next one, by the ratio of the last two, is tried with all values
-        of the other parameters, three times at most.
+        Parameters, positive numbers such as `C`, whose best value is followed upwards where it is the
+        largest tried: the next one, by the ratio of the last two, is tried with all values of the other
+        parameters, three times at most. Small costs are for `param_grid` to name: with a very small C a
+        model may order samples well and yet give all of them one label.
     checkpoint : path-like or None, default=None
         A file of finished work. A search that is started again with the same file goes on where it was
         stopped, and gives the same table.
@@ -375,7 +376,7 @@ class MKLSearchCV(BaseSearchCV):
 
 
 def next_value(best, tried):
-    """Return the value one step beyond the best, if that is the smallest or largest tried; else None.
+    """Return the value one step beyond the best, if that is the largest tried; else None.
 
     Examples
     --------
@@ -383,10 +384,9 @@ def next_value(best, tried):
     (100.0, None, None)
     """
     values = np.unique(tried)
-    if len(values) < 2 or values[0] <= 0.0 or best not in (values[0], values[-1]):
+    if len(values) < 2 or values[0] <= 0.0 or best != values[-1]:
         return None
-    beside = values[1] if best == values[0] else values[-2]
-    return float(best) * (float(best) / float(beside))
+    return float(best) * (float(best) / float(values[-2]))
 
 
 def split_into_folds(cv, X, y, **params):
