@@ -137,6 +137,7 @@ def _grids(order, kind, content, chosen, search, voice):
     if values is None:
         _check_single(order.grids)
         return None
+    values = values.for_numbers() if order.regression else values
     grids = tuning.candidates(known, order.grids, values, by_groups=order.asked.groups is not None)
     tuning.check_pairs(grids, known)
     return None if search.quick and tuning.count_candidates(grids) == 1 else grids

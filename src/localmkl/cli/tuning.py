@@ -31,9 +31,6 @@ HALF = 0.5
 """Share that known groups have in common unless folds speak against it: the best on promoters of two
 organisms, however many there were."""
 
-USUAL_COST = 3.0
-"""The default C of the estimators."""
-
 
 @dataclass(frozen=True)
 class Values:
@@ -42,7 +39,7 @@ class Values:
     Attributes
     ----------
     C : tuple of float
-        If the largest is best, larger ones are tried. Smaller ones are not: see `_rule`.
+        For classes; for numbers a tenth. If the largest is best, larger ones are tried.
     norms, local_norms : tuple of float
         p, without clusters and with them.
     shared, evenness : tuple of float
@@ -54,6 +51,10 @@ class Values:
     local_norms: tuple
     shared: tuple
     evenness: tuple
+
+    def for_numbers(self):
+        """Return the values for regression: targets are noisier than labels, and want a smaller C."""
+        return replace(self, C=tuple(cost / 10.0 for cost in self.C))
 
 
 FULL = Values((0.1, 1.0, 10.0, 100.0), (1.0, 4 / 3, 2.0, inf), (1.0, 4 / 3, 2.0), (0.0, 0.5), (0.4, 0.6, 0.8))
@@ -161,13 +162,8 @@ def rarest_of(content, regression):
 
 
 def _rule(order):
-    """Return what chooses: of candidates as good as the best, MKL (or groups that share half), a usual C.
-
-    With a very small C the order of the rows can be right, which is all that the AUC sees, and every label be
-    that of the larger class.
-    """
-    preferred = HALF if order.asked.groups is not None else 1.0
-    return OneStandardError({"shared": preferred, "C": USUAL_COST})
+    """Return what chooses: of candidates as good as the best, MKL, or groups that share half."""
+    return OneStandardError({"shared": 1.0 if order.asked.groups is None else HALF})
 
 
 def count_candidates(grids):

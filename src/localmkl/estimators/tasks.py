@@ -191,12 +191,15 @@ class ClassifierPart(LossPart, ClassifierMixin):
 class RegressorPart(LossPart, RegressorMixin):
     """Real targets in, real predictions out."""
 
+    C = 1.0
     loss: Any = "epsilon_insensitive"
     epsilon = 0.1
     quantile = 0.5
 
     _losses, _losses_elsewhere = REGRESSION, CLASSIFICATION
     _described = {  # noqa: RUF012
+        "C": """float, default=1.0
+    Cost of the loss against the norm of the solution; larger fits the training data closer.""",
         "loss": """{"epsilon_insensitive", "squared_error", "huber", "quantile"} or Loss, \
 default="epsilon_insensitive"
     The cost of an error e = y - f: ``max(0, |e| - epsilon)``; ``e^2 / 2``, with which `C` is 1 / alpha of
