@@ -146,7 +146,7 @@ def test_probabilities_from_fit_to_report(call, table, fasta, patients, n_classe
         rows = localmkl.datasets.read_fasta(new).sequences
         truth = pd.read_csv(fasta.labels, sep="\t", header=None)[1]
     said = call("fit", train, *options, "--loss", "log_loss")
-    assert "parameters loss log_loss, C 1" in said.out
+    assert "parameters loss log_loss, C 3" in said.out
     scores = call("predict", "model.localmkl", new, *labels, "--out", "p.csv", "--json").json()
     frame, model = pd.read_csv("p.csv"), localmkl.load("model.localmkl")
     chances = frame[[f"probability_{label}" for label in model.classes_]].to_numpy()

@@ -243,10 +243,12 @@ default="epsilon_insensitive"
         if not isinstance(self._loss, PiecewiseLinear):
             return 1.0
         counted = targets[0] if sample_weight is None else targets[0][sample_weight > 0.0]
-        if not np.ptp(counted) > ALIKE * np.abs(counted).max():
+        largest = np.abs(counted).max()
+        if not np.ptp(counted / largest if largest > 0.0 else counted) > ALIKE:
             return 1.0
-        mean = np.average(targets[0], weights=sample_weight)
-        return float(np.sqrt(np.average(np.square(targets[0] - mean), weights=sample_weight)))
+        parts = targets[0] / largest  # the square of a number may be too large
+        spread = np.square(parts - np.average(parts, weights=sample_weight))
+        return float(largest * np.sqrt(np.average(spread, weights=sample_weight)))
 
     def predict(self, X, groups=None):
         """Return the predicted value of each sample.
