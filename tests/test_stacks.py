@@ -108,7 +108,7 @@ def test_solutions_are_the_same_on_every_stack(stack):
 
 
 def test_estimators_and_searches_take_every_stack(stack):
-    model = CLMKLClassifier("precomputed", n_clusters=2, evenness=0.7, random_state=0, tol=1e-6)
+    model = CLMKLClassifier("precomputed", C=1.0, n_clusters=2, evenness=0.7, random_state=0, tol=1e-6)
     dense = GramStack(GRAMS)
     found, expected = (model.fit(one, Y).decision_function(one) for one in (stack, dense))
     np.testing.assert_allclose(found, expected, atol=1e-4)

@@ -17,6 +17,9 @@ from localmkl.solvers.losses import CLASSIFICATION, REGRESSION, Loss, PiecewiseL
 ALIKE = 1e-12
 """Targets that differ by no more than this share of their size are all alike: the rest may be rounding."""
 
+ENORMOUS = 1e75
+"""Targets beyond this, or below its inverse, have no unit: products of costs and kernels may not be finite."""
+
 
 class LossPart:
     """The loss, by its name or as an object: what it needs to know is a parameter of the same name."""
@@ -244,11 +247,10 @@ default="epsilon_insensitive"
             return 1.0
         counted = targets[0] if sample_weight is None else targets[0][sample_weight > 0.0]
         largest = np.abs(counted).max()
-        if not np.ptp(counted / largest if largest > 0.0 else counted) > ALIKE:
+        if not 1.0 / ENORMOUS < largest < ENORMOUS or not np.ptp(counted) > ALIKE * largest:
             return 1.0
-        parts = targets[0] / largest  # the square of a number may be too large
-        spread = np.square(parts - np.average(parts, weights=sample_weight))
-        return float(largest * np.sqrt(np.average(spread, weights=sample_weight)))
+        mean = np.average(targets[0], weights=sample_weight)
+        return float(np.sqrt(np.average(np.square(targets[0] - mean), weights=sample_weight)))
 
     def predict(self, X, groups=None):
         """Return the predicted value of each sample.
