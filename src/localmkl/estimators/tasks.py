@@ -18,7 +18,7 @@ ALIKE = 1e-12
 """Targets that differ by no more than this share of their size are all alike: the rest may be rounding."""
 
 ENORMOUS = 1e75
-"""Targets beyond this, or below its inverse, have no unit: products of costs and kernels may not be finite."""
+"""Targets beyond this, or below its inverse, have no unit: products of costs and kernels might overflow."""
 
 
 class LossPart:
