@@ -124,6 +124,30 @@ def judge(problem, weights, alpha, products, tol=np.inf):
     return solution
 
 
+def judge_factors(problem, weights, alpha, tol=np.inf):
+    """Return the `Solution` of any weights and any alpha on a `FactorStack`, judged from scratch.
+
+    Two reads of the features in plain NumPy: sums ``a = Phi'u``, then scores. Rounding errors are bounded as
+    for products: ``|error of a_jm| <= gamma S_jm`` in norm, and ``||phi_m(x_i)|| = r_mi``.
+    """
+    solution = _judge_factors(problem, weights, alpha, np.float64)
+    undecided = solution.gap > tol >= solution.gap - 2.0 * solution.rounding
+    if undecided and np.finfo(np.longdouble).eps < np.finfo(np.float64).eps:
+        return _judge_factors(problem, weights, alpha, np.longdouble)
+    return solution
+
+
+@np.errstate(over="ignore", invalid="ignore")
+def _judge_factors(problem, weights, alpha, dtype):
+    stack = problem.stack
+    parts = problem.cluster_parts(alpha.astype(dtype))
+    sums = stack.moments(parts)
+    factors = np.ones(stack.n_kernels) if stack.factors is None else stack.factors
+    norms = stack.fold(np.square(sums)) * factors
+    scores = stack.scores(problem.memberships, stack.spread(weights * factors) * sums)
+    return _weigh_up(problem, weights, alpha, norms, scores, stack.n_terms)
+
+
 def products_of(problem, alpha, dtype=np.float64):
     """Return ``K_m u_j`` for every cluster, kernel and training row, (l, M, n), in plain NumPy."""
     return problem.stack.plain_products(problem.cluster_parts(alpha.astype(dtype)))
@@ -161,13 +185,19 @@ def reaches(problem):
 @np.errstate(over="ignore", invalid="ignore")  # what is not finite is not certified
 def _judge(problem, weights, alpha, products):
     """Return the `Solution` in the precision of the products."""
-    dtype = products.dtype.type
-    parts = problem.cluster_parts(alpha.astype(dtype))
-    reach = reaches(problem)
-    sizes = _sizes(reach, parts)
-    share = gamma(problem.n_samples, dtype) + gamma(weights.size, dtype)
+    parts = problem.cluster_parts(alpha.astype(products.dtype))
     norms = np.maximum(np.einsum("jmi,ij->jm", products, parts), 0.0)
     scores = np.einsum("ij,jm,jmi->i", problem.memberships, weights, products, optimize=True)
+    return _weigh_up(problem, weights, alpha, norms, scores, problem.n_samples)
+
+
+def _weigh_up(problem, weights, alpha, norms, scores, n_terms):
+    """Return the `Solution`, given norms and scores that are sums of so many terms, in their precision."""
+    dtype = scores.dtype.type
+    parts = problem.cluster_parts(alpha)
+    reach = reaches(problem)
+    sizes = _sizes(reach, parts)
+    share = gamma(n_terms, dtype) + gamma(weights.size, dtype)
     scores_error = 2.0 * share * np.einsum("ij,ji->i", problem.memberships, (weights * sizes) @ reach)
     norms_error = 3.0 * share * sizes**2
     radius = max(1.0, _largest_norm(weights, problem.p))

@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from localmkl.backends import one_blas_thread
+from localmkl.solvers.accuracy import Accuracy
 from localmkl.solvers.certify import Solution, judge
 from localmkl.solvers.inner import InnerSolver
 from localmkl.solvers.newton import InnerNewton
@@ -27,18 +28,6 @@ from localmkl.solvers.svm import InnerSVM
 SOLVERS = tuple(STEPS)
 INNER_SOLVERS: tuple[type[InnerSolver], ...] = (InnerSVM, InnerNewton)
 
-INNER_SHARE = 0.1
-"""The inner problem's relative gap aimed at, as a share of `tol`: it takes little of the room."""
-NEAR_SHARE = 0.3
-"""The same at a start that may be the end: its weights leave room for it."""
-GAP_SHARE = 0.02
-"""... and before `tol` is near, as a share of the last gap ..."""
-SPEED = 3.0
-"""... and of this multiple of its square: second-order steps may go that far at once."""
-FIRST_TARGET = 0.01
-"""The same at even weights, whose gap is rarely smaller."""
-SHARPEST_TARGET = 1e-15
-"""A relative gap below this is rounding."""
 FEW_SUPPORT = 0.5
 """Share of support vectors below which reading their part alone is much cheaper than a certificate."""
 TOGETHER_BYTES = 2**28
@@ -139,7 +128,7 @@ def _course(problem, start, *, solver, tol, max_iter, callback):
     weights, inner = start.weights, inner_solver(problem, start.alpha)
     step = STEPS[solver](problem)
     history: dict[str, list] = {"primal": [], "dual": [], "gap": [], "svm_gap": []}
-    accuracy = _Accuracy.of(problem, start, tol)
+    accuracy = Accuracy.of(problem, start, tol)
     kernel = yield Combine(weights)
     for iteration in range(1, max_iter + 1):
         look = yield from _settle(problem, inner, kernel, weights, accuracy, tol)
@@ -161,34 +150,6 @@ def _course(problem, start, *, solver, tol, max_iter, callback):
         converged=solution.gap <= tol,
         history={key: np.array(values) for key, values in history.items()},
     )
-
-
-class _Accuracy:
-    """The precision asked of the inner problem: rough while the weights are far off, then as the gap asks."""
-
-    def __init__(self, sharpest, first):
-        self.sharpest = sharpest
-        self.target = max(sharpest, first)
-        self.last_gap = np.inf
-
-    @classmethod
-    def of(cls, problem, start, tol):
-        """Return the precision to begin with: that of the end, where the start may be the end."""
-        if problem.frozen:
-            return cls(0.9 * tol, 0.9 * tol)
-        accuracy = cls(INNER_SHARE * tol, NEAR_SHARE * tol if start.near else FIRST_TARGET)
-        accuracy.last_gap = 0.0 if start.near else np.inf
-        return accuracy
-
-    def follow(self, gap):
-        """Take note of the gap after a step."""
-        self.last_gap = gap
-        self.target = min(self.target, max(self.sharpest, GAP_SHARE * gap * min(1.0, SPEED * gap)))
-
-    @property
-    def exhausted(self):
-        """Whether rounding allows no more."""
-        return self.target < SHARPEST_TARGET
 
 
 def _settle(problem, inner, kernel, weights, accuracy, tol):

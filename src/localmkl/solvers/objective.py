@@ -6,7 +6,7 @@ D(alpha)       = - sum_i C_i loss*(-alpha_i / C_i, y_i) - 1/2 sum_j ||q_j||_{p/(
 q_jm = u_j' K_m u_j,   u_j = c_j * alpha
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -75,6 +75,18 @@ class Problem:
     def diagonals(self):
         """``k_m(x_i, x_i)`` of the kernels, (M, n)."""
         return self.stack.diagonals()
+
+    def on(self, rows):
+        """Return the problem of some of the samples."""
+        part = replace(
+            self,
+            stack=self.stack[np.ix_(rows, rows)],
+            memberships=self.memberships[rows],
+            y=self.y[rows],
+            C=self.C[rows],
+        )
+        part.__dict__["diagonals"] = self.diagonals[:, rows]
+        return part
 
     def box(self):
         """Return the bounds of the dual variables."""
