@@ -34,6 +34,7 @@ CLASSES = {
         *("Chi2", "HistogramIntersection", "Linear", "Polynomial", "RBF"),
         *("GappedKmer", "Mismatch", "Spectrum", "WeightedDegree", "SmithWaterman"),
         *("PropertyProfile", "PseudoAminoAcid", "ResidueGroups"),
+        "FeatureMap",
     ],
     "localmkl.model_selection": ["MKLSearchCV", "OneStandardError"],
     "localmkl.solvers.losses": [
