@@ -34,8 +34,8 @@ CLASSES = {
         *("Chi2", "HistogramIntersection", "Linear", "Polynomial", "RBF"),
         *("GappedKmer", "Mismatch", "Spectrum", "WeightedDegree", "SmithWaterman"),
         *("PropertyProfile", "PseudoAminoAcid", "ResidueGroups"),
-        "FeatureMap",
     ],
+    "localmkl.kernels.features": ["FeatureMap"],
     "localmkl.model_selection": ["MKLSearchCV", "OneStandardError"],
     "localmkl.solvers.losses": [
         *("Hinge", "SquaredHinge", "LogLoss"),
