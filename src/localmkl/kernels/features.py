@@ -299,10 +299,7 @@ def _roots(kernels, landmarks, explicit, cosine):
     )
     stack = compute_stack(kernels, landmarks, out=np.zeros(shape), known=explicit)
     scales = cosine_scales(stack.diagonals()) if cosine else np.ones(shape[:2])
-    return [
-        None if m in explicit else _root(gram, own)
-        for m, (gram, own) in enumerate(zip(stack.grams, scales, strict=True))
-    ]
+    return [None if m in explicit else _root(stack.block(m), own) for m, own in enumerate(scales)]
 
 
 def _root(gram, scales):

@@ -337,23 +337,23 @@ class KernelStack(Stack):
         super().__init__()
         rows = X if hasattr(X, "shape") else np.asarray(X)
         ones = np.ones(len(kernels))
-        self.grams = NormalizedGrams(CrossGrams(kernels, rows, rows), ones, scales, scales)
+        self.normalized = NormalizedGrams(CrossGrams(kernels, rows, rows), ones, scales, scales)
         self.vouch("finite", "symmetric")  # it would be computed once more to look at it
 
     @property
     def n_kernels(self):
         """Number of kernels."""
-        return len(self.grams.factors)
+        return len(self.normalized.factors)
 
     @property
     def whole_shape(self):
         """Number of rows, twice."""
-        return self.grams.shape
+        return self.normalized.shape
 
     def read(self, m, rows, columns):
         """Compute a part of the m-th Gram; kernels of one sweep are computed together."""
-        return self.grams.block(m, *(slice(None) if one is None else one for one in (rows, columns)))
+        return self.normalized.block(m, *(slice(None) if one is None else one for one in (rows, columns)))
 
     def whole_diagonals(self):
         """Return ``k_m(x, x)`` of all rows, (n_kernels, n_rows)."""
-        return self.grams.diagonals()
+        return self.normalized.diagonals()
