@@ -9,6 +9,8 @@ from sklearn.model_selection import cross_val_score
 
 import localmkl
 from localmkl import CLMKLClassifier, GramStack
+from localmkl.kernels import Linear
+from localmkl.kernels.stack import KernelStack
 from localmkl.model_selection import MKLSearchCV
 from localmkl.solvers.convex import solve_convex
 from localmkl.solvers.losses import Hinge
@@ -49,11 +51,17 @@ def memory_map(tmp_path):
     return GramStack.open(tmp_path / "grams.npy")
 
 
+def linear_kernels():
+    kernels = [Linear(columns=slice(start, start + 5)) for start in (0, 5, 10)]
+    return KernelStack(kernels, np.hstack(FEATURES))
+
+
 STACKS = {
     "dense": lambda tmp_path: GramStack(GRAMS),
     "plain NumPy": lambda tmp_path: GramStack(GRAMS).using(backend="reference"),
     "without threads": lambda tmp_path: GramStack(GRAMS).using(parallel=False),
     "memory map": memory_map,
+    "computed when read": lambda tmp_path: linear_kernels(),
     "a third party's": lambda tmp_path: FeatureStack(FEATURES),
 }
 

@@ -35,6 +35,7 @@ CLASSES = {
         *("GappedKmer", "Mismatch", "Spectrum", "WeightedDegree", "SmithWaterman"),
         *("PropertyProfile", "PseudoAminoAcid", "ResidueGroups"),
     ],
+    "localmkl.kernels.features": ["FeatureMap"],
     "localmkl.model_selection": ["MKLSearchCV", "OneStandardError"],
     "localmkl.solvers.losses": [
         *("Hinge", "SquaredHinge", "LogLoss"),

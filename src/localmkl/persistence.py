@@ -23,8 +23,8 @@ from localmkl._files import write_whole
 from localmkl._parts import PROTOCOL, Builder, foreign, import_trusted
 from localmkl._sklearn import BaseSearchCV, is_fitted
 from localmkl.estimators.base import BaseMKL
-from localmkl.estimators.whole import check_whole
-from localmkl.kernels import SequenceKernel
+from localmkl.estimators.whole import check_feature_map, check_whole
+from localmkl.kernels import FeatureMap, SequenceKernel
 
 LONGEST = 600
 """Letters of an error that are shown."""
@@ -184,6 +184,8 @@ def _read(file, trusted):
     for part in builder.objects:
         if isinstance(part, BaseMKL):
             check_whole(part, run=not builder.strange)
+        elif isinstance(part, FeatureMap):
+            check_feature_map(part)
         elif isinstance(part, BaseSearchCV):
             _check_search(part)
     if not isinstance(model, BaseMKL) and not builder.strange:

@@ -90,7 +90,9 @@ def descend(
 def _logistic_maximiser(label, slope, curvature, cost, alpha):
     """Return the alpha whose score, after the change, has it for its dual variable.
 
-    With u = log(t / (1 - t)) and alpha = label cost t: -label slope + curvature (cost t - label alpha) + u = 0.
+    With alpha = label cost t and u = log(t / (1 - t)),
+
+        -label slope + curvature (cost t - label alpha) + u = 0
     """
     if not cost > 0.0:
         return alpha

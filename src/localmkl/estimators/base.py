@@ -20,16 +20,9 @@ from localmkl._sklearn import check_feature_names, check_n_features, check_sampl
 from localmkl._warnings import warn
 from localmkl.estimators.context import FoldContext
 from localmkl.estimators.groups import Grouped, rows_of, with_groups
-from localmkl.estimators.rows import (
-    BLOCK_ENTRIES,
-    are_strings,
-    is_stack,
-    num_columns,
-    put_together,
-    row_blocks,
-    take_apart,
-)
+from localmkl.estimators.rows import BLOCK_ENTRIES, are_strings, is_stack, num_columns, row_blocks
 from localmkl.kernels import CrossGrams, compute_stack, default_kernels, fit_kernels
+from localmkl.kernels.frames import put_together, take_apart
 from localmkl.kernels.stack import (
     NORMALIZATIONS,
     SHARED_ENTRIES,

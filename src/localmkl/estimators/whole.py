@@ -62,6 +62,14 @@ def check_whole(model, *, run=True):
         raise ValueError(f"{type(model).__name__} lacks a part: {error}") from error
 
 
+def check_feature_map(features):
+    """Raise ValueError unless the attributes of a `FeatureMap` fit together."""
+    try:
+        _check_feature_map(features)
+    except (AttributeError, IndexError, KeyError, TypeError) as error:
+        raise ValueError(f"FeatureMap lacks a part: {error}") from error
+
+
 def _check_fitted(model, run):
     model._check_parameters()
     n_kernels = len(_numbers(model, "factors_", (None,)))
@@ -186,6 +194,25 @@ def _check_kernel(kernel, rows, read, factor=1.0):
         _require(same, "its sequences have other lengths than its kernels")
 
 
+def _check_feature_map(features):
+    lists = features.kernels, features.widths, features.roots
+    sizes = {len(one) for one in lists}
+    _require(len(sizes) == 1 and 0 not in sizes, "its features are of other kernels than it says")
+    _require(isinstance(features.cosine, bool), "its features have no normalisation")
+    landmarks = features.landmarks
+    read: dict = {}
+    _require(landmarks is None or len(landmarks) > 0, "it has no landmarks")
+    if isinstance(landmarks, np.ndarray) and landmarks.dtype.kind not in "OUS":
+        _check_array("landmarks", landmarks.astype(np.float64), (None, None))
+    for kernel, width, root in zip(*lists, strict=True):
+        check_integer("width", width, low=1)
+        _require(isinstance(kernel, Kernel), "a kernel is none")
+        if landmarks is not None:
+            _check_kernel(kernel, landmarks, read)
+        if root is not None:
+            _check_array("roots", root, (len(landmarks), width))
+
+
 def _is_large(value):
     return isinstance(value, Integral) and abs(int(value)) > MOST
 
@@ -252,8 +279,12 @@ def _check_history(model):
 
 
 def _numbers(owner, name, shape):
-    """Return an attribute that must hold finite numbers in this shape; None stands for any size."""
-    value = getattr(owner, name, None)
+    """Return an attribute that must hold finite numbers in this shape."""
+    return _check_array(name, getattr(owner, name, None), shape)
+
+
+def _check_array(name, value, shape):
+    """Return an array, or a number, if it is finite and in this shape; None stands for any size."""
     array = np.asarray(value)
     fits = array.ndim == len(shape) and all(
         size in (None, found) for size, found in zip(shape, array.shape, strict=True)

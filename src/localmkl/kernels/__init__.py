@@ -11,6 +11,7 @@ _HOME = {
     "CallableKernel": "vectors",
     "Chi2": "vectors",
     "CrossGrams": "stack",
+    "FeatureMap": "features",
     "GappedKmer": "sequences",
     "GramStack": "stack",
     "HistogramIntersection": "vectors",
@@ -30,6 +31,7 @@ _HOME = {
     "WeightedDegree": "sequences",
     "compute_stack": "stack",
     "default_kernels": "vectors",
+    "fit_features": "features",
     "fit_kernels": "stack",
 }
 
@@ -38,6 +40,7 @@ __all__ = list(_HOME)
 if TYPE_CHECKING:
     from localmkl.kernels.alignment import SmithWaterman  # noqa: F401
     from localmkl.kernels.alphabets import ALPHABETS  # noqa: F401
+    from localmkl.kernels.features import FeatureMap, fit_features  # noqa: F401
     from localmkl.kernels.properties import PropertyProfile, PseudoAminoAcid, ResidueGroups  # noqa: F401
     from localmkl.kernels.sequences import GappedKmer, Mismatch, SequenceKernel, Spectrum, WeightedDegree  # noqa: F401
     from localmkl.kernels.stack import (  # noqa: F401

@@ -77,6 +77,14 @@ class SmithWaterman(SequenceKernel):
         scores = self.scores(X)
         return np.einsum("ik,ik->i", scores, scores) / scores.shape[1]
 
+    def features(self, X):
+        """Return the scores with the references, divided by the root of their number."""
+        return self.scores(X) / np.sqrt(len(self.references_))
+
+    def count_features(self, X):
+        """Return the number of references."""
+        return len(self.references_)
+
     def scores(self, X, references=None):
         """Return the alignment scores with the references, (n, n_references)."""
         parasail = _import_parasail()

@@ -17,7 +17,7 @@ import numpy as np
 from scipy import sparse
 
 from localmkl._checks import check_integer
-from localmkl.kernels.alphabets import encode
+from localmkl.kernels.alphabets import alphabet_letters, encode
 from localmkl.kernels.vectors import Kernel
 
 DENSE_GAIN = 32
@@ -204,6 +204,16 @@ class CountKernel(SequenceKernel):
         self._check()
         (table,) = self._tables([self._encode(X)])
         return np.asarray(table.multiply(table).sum(axis=1)).ravel()
+
+    def features(self, X):
+        """Return the counts as CSR, (n, n_features); None if they are too many to have a column each."""
+        self._check()
+        return None if self.count_features(X) is None else self._tables([self._encode(X)])[0]
+
+    def count_features(self, X):
+        """Return how many things there are to count; None if they are too many to have a column each."""
+        n_features = self._n_features(len(alphabet_letters(self.alphabet)[0]))
+        return n_features if n_features <= DIRECT_FEATURES else None
 
     def _tables(self, parts):
         """Return a sparse table of counts for each part, with the same columns."""

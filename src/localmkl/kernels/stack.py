@@ -16,7 +16,7 @@ from sklearn.base import clone
 from localmkl import _checks
 from localmkl._resources import computing_bytes, require_memory
 from localmkl.kernels.vectors import CallableKernel, Kernel
-from localmkl.stacks import GramStack, cosine_scales
+from localmkl.stacks import GramStack, Stack, cosine_scales
 
 NORMALIZATIONS = ("multiplicative", "trace", "cosine", None)
 
@@ -311,3 +311,49 @@ class NormalizedGrams:
         """Return the diagonals of the normalised kernels at the rows, (n_kernels, n_rows)."""
         known = self.source.diagonals() * self.factors[:, None]
         return known if self.row_scales is None else known * self.row_scales**2
+
+
+class KernelStack(Stack):
+    """The Grams of fitted kernels on some rows, computed whenever a part of them is read; nothing is kept.
+
+    Parameters
+    ----------
+    kernels : list of Kernel
+        Fitted kernels.
+    X : rows
+    scales : ndarray of shape (n_kernels, n_rows), optional
+        The cosine normalisation of the rows.
+
+    Examples
+    --------
+    >>> from localmkl.kernels import Linear
+    >>> stack = KernelStack([Linear()], np.array([[1.0], [2.0], [3.0]]))
+    >>> stack[[0, 2]].block(0)
+    array([[1., 2., 3.],
+           [3., 6., 9.]])
+    """
+
+    def __init__(self, kernels, X, scales=None):
+        super().__init__()
+        rows = X if hasattr(X, "shape") else np.asarray(X)
+        ones = np.ones(len(kernels))
+        self.normalized = NormalizedGrams(CrossGrams(kernels, rows, rows), ones, scales, scales)
+        self.vouch("finite", "symmetric")  # it would be computed once more to look at it
+
+    @property
+    def n_kernels(self):
+        """Number of kernels."""
+        return len(self.normalized.factors)
+
+    @property
+    def whole_shape(self):
+        """Number of rows, twice."""
+        return self.normalized.shape
+
+    def read(self, m, rows, columns):
+        """Compute a part of the m-th Gram; kernels of one sweep are computed together."""
+        return self.normalized.block(m, *(slice(None) if one is None else one for one in (rows, columns)))
+
+    def whole_diagonals(self):
+        """Return ``k_m(x, x)`` of all rows, (n_kernels, n_rows)."""
+        return self.normalized.diagonals()

@@ -84,6 +84,18 @@ class Kernel(BaseEstimator, ABC):
         singles = (take(X, [i]) for i in range(n_rows))
         return np.array([float(self(row)[0, 0]) for row in singles])
 
+    def features(self, X):
+        """Return phi(x) of every row, ``k(x, y) = phi(x)'phi(y)``, as an array or CSR; None: not by numbers.
+
+        Their columns are the same for all rows, also for rows that come later.
+        """
+        return None
+
+    def count_features(self, X):
+        """Return the number of `features` of rows such as these, at least one; None: there are none."""
+        features = self.features(take(X, [0]))
+        return None if features is None else features.shape[1]
+
 
 class CallableKernel(Kernel):
     """A plain function as a kernel.
@@ -205,6 +217,10 @@ class Linear(VectorKernel):
 
     def _gram(self, table, other):
         return linear_kernel(table, other)
+
+    def features(self, X):
+        """Return the chosen columns, standardised if they are to be."""
+        return self._table(X)
 
     def _diag(self, table):
         return np.einsum("ik,ik->i", table, table)

@@ -164,7 +164,7 @@ def audited_products(problem, vectors):
     picked = rng.choice(problem.n_samples, size=min(AUDITED_ROWS, problem.n_samples), replace=False)
     again = problem.stack.plain_products(vectors, picked)
     reach = reaches(problem)
-    allowed = 2.0 * gamma(problem.n_samples, np.float64) * _sizes(reach, vectors)[:, :, None]
+    allowed = 2.0 * gamma(problem.n_samples, np.float64) * sizes_of(reach, vectors)[:, :, None]
     if np.all(np.abs(products[:, :, picked] - again) <= allowed * reach[:, picked]):
         return products
     warnings.warn(
@@ -196,24 +196,35 @@ def _weigh_up(problem, weights, alpha, norms, scores, n_terms):
     dtype = scores.dtype.type
     parts = problem.cluster_parts(alpha)
     reach = reaches(problem)
-    sizes = _sizes(reach, parts)
+    sizes = sizes_of(reach, parts)
     share = gamma(n_terms, dtype) + gamma(weights.size, dtype)
     scores_error = 2.0 * share * np.einsum("ij,ji->i", problem.memberships, (weights * sizes) @ reach)
     norms_error = 3.0 * share * sizes**2
     radius = max(1.0, _largest_norm(weights, problem.p))
     regulariser = 0.5 * radius * np.sum(weights * norms)
     regulariser_error = 0.5 * radius * np.sum(weights * norms_error) + share * regulariser
-    penalty, penalty_error = 0.0, 0.0
-    for own, error in zip(norms, norms_error, strict=True):
-        upper = dual_norm(own + error, problem.p)
-        penalty += 0.5 * dual_norm(own, problem.p)
-        penalty_error += 0.5 * (upper - dual_norm(own, problem.p)) + 4.0 * share * upper
-    span = float(np.max(np.sum(problem.memberships**2, axis=1) * np.sum(reach**2, axis=0)))
+    penalty, penalty_error = penalties(norms, norms_error, problem.p, share)
+    span = span_of(problem, reach)
     terms = Terms(scores, scores_error, regulariser, regulariser_error, penalty, penalty_error, span)
     intercept, primal, dual, gap, rounding = bracket(problem, alpha, terms)
     if not feasible(problem, weights, alpha):
         gap, rounding = np.inf, 0.0
     return Solution(weights, alpha, intercept, primal, dual, gap, float(np.sum(weights * norms)), rounding)
+
+
+def penalties(norms, norms_error, p, share):
+    """Return ``1/2 sum_j ||q_j||_{p/(p-1)}`` and a bound of its error, given the norms and theirs."""
+    penalty, penalty_error = 0.0, 0.0
+    for own, error in zip(norms, norms_error, strict=True):
+        upper = dual_norm(own + error, p)
+        penalty += 0.5 * dual_norm(own, p)
+        penalty_error += 0.5 * (upper - dual_norm(own, p)) + 4.0 * share * upper
+    return penalty, penalty_error
+
+
+def span_of(problem, reach):
+    """Return the bound of ``|f_i - b|^2 / (2 P)`` of every answer whose primal is P."""
+    return float(np.max(np.sum(problem.memberships**2, axis=1) * np.sum(reach**2, axis=0)))
 
 
 @dataclass(frozen=True)
@@ -251,14 +262,33 @@ def bracket(problem, alpha, terms):
     primal = terms.regulariser + C @ losses
     above = terms.regulariser_error + C @ (worst - losses) + 4.0 * share * (C @ worst)
     below = terms.regulariser_error + C @ np.minimum(losses, worst - losses) + 4.0 * share * (C @ losses)
-    extent = ROOT_SLACK * abs(loss.best_intercept(np.zeros(len(y)), problem.y, C))
-    extent += math.sqrt(2.0 * max(float(primal + above), 0.0) * float(terms.span))
-    alpha = alpha.astype(dtype)
-    dual = loss.dual_terms(alpha, y, C).sum() - terms.penalty
-    deep = terms.penalty_error + abs(math.fsum(alpha)) * extent
-    deep += share * loss.dual_sizes(alpha, y, C).sum()
-    gap, rounding = relative(primal, dual, above, below, deep + unit * np.abs(dual))
+    quadratic = terms.penalty, terms.penalty_error
+    dual, deep = dual_value(problem, alpha.astype(dtype), quadratic, primal + above, terms.span)
+    gap, rounding = relative(primal, dual, above, below, deep)
     return intercept, float(primal), float(dual), gap, rounding
+
+
+def dual_value(problem, alpha, penalty, highest, span):
+    """Return D(alpha) in the precision of alpha, and a bound of its error.
+
+    Parameters
+    ----------
+    problem : Problem
+    alpha : ndarray of shape (n,)
+    penalty : (float, float)
+        The quadratic part, and a bound of its error.
+    highest : float
+        The most that the primal of the answer may be.
+    span : float
+        As in `Terms`.
+    """
+    loss, C, y = problem.loss, problem.C, problem.y.astype(alpha.dtype)
+    extent = ROOT_SLACK * abs(loss.best_intercept(np.zeros(len(y)), problem.y, C))
+    extent += math.sqrt(2.0 * max(float(highest), 0.0) * float(span))
+    dual = loss.dual_terms(alpha, y, C).sum() - penalty[0]
+    deep = penalty[1] + abs(math.fsum(alpha)) * extent
+    deep += gamma(len(alpha), alpha.dtype) * loss.dual_sizes(alpha, y, C).sum()
+    return dual, deep + np.finfo(alpha.dtype).eps * np.abs(dual)
 
 
 def relative(primal, dual, above, below, deep):
@@ -277,11 +307,15 @@ def relative(primal, dual, above, below, deep):
 
 def feasible(problem, weights, alpha):
     """Whether dual variables lie in their box and sum to zero, and weights in their lp balls."""
+    in_balls = np.all(weights >= 0.0) and _largest_norm(weights, problem.p) <= 1.0 + SLACK
+    return bool(dual_feasible(problem, alpha) and in_balls)
+
+
+def dual_feasible(problem, alpha):
+    """Whether dual variables lie in their box and sum to zero."""
     lower, upper = problem.box()
     in_box = np.all((alpha >= lower) & (alpha <= upper))
-    balanced = abs(math.fsum(alpha)) <= SLACK * np.abs(alpha).sum()
-    in_balls = np.all(weights >= 0.0) and _largest_norm(weights, problem.p) <= 1.0 + SLACK
-    return bool(in_box and balanced and in_balls)
+    return bool(in_box and abs(math.fsum(alpha)) <= SLACK * np.abs(alpha).sum())
 
 
 def _largest_norm(weights, p):
@@ -292,7 +326,7 @@ def _largest_norm(weights, p):
     return float(np.max(largest * np.sum((weights / largest[:, None]) ** p, axis=1) ** (1.0 / p)))
 
 
-def _sizes(reach, parts):
+def sizes_of(reach, parts):
     """Return ``S_jm = sum_i r_mi |u_ij|``, (l, M)."""
     return np.abs(parts).astype(np.float64).T @ reach.T
 

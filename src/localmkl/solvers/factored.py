@@ -10,6 +10,7 @@ at. Second-order steps move the weights, as in `steps`.
 """
 
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 
@@ -155,7 +156,7 @@ class Descent:
         if not known or self.moved:
             self.look()
         best, waiting = self.gap, 0
-        for round_ in range(MOST_ROUNDS):
+        for _ in range(MOST_ROUNDS):
             if self.gap <= target * self.primal:
                 break
             waiting = 0 if self.gap < 0.9 * best else waiting + 1
@@ -277,7 +278,7 @@ def _images(stack, features, memberships, sums):
     """Return ``c_j * K_m u_j`` of some rows, (n_rows, l M)."""
     edges = np.concatenate([[0], np.cumsum(stack.widths)])
     images = np.empty((len(features), len(sums), stack.n_kernels))
-    for m, (first, last) in enumerate(zip(edges[:-1], edges[1:], strict=True)):
+    for m, (first, last) in enumerate(pairwise(edges)):
         images[:, :, m] = features[:, first:last] @ sums[:, first:last].T
     images *= memberships[:, :, None]
     if stack.factors is not None:

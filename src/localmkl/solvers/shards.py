@@ -53,7 +53,7 @@ class Shard:
         self.rng = np.random.default_rng(seed)
 
     def charge(self, share, growth):
-        """Take a share of all costs for the costs, and let dual variables grow as far as their bounds allow."""
+        """Take a share of all costs for the costs; let dual variables grow as far as bounds allow."""
         self.problem = self.whole if share == 1.0 else replace(self.whole, C=share * self.whole.C)
         self.problem.__dict__["diagonals"] = self.whole.diagonals
         self.lower, self.upper = self.problem.box()

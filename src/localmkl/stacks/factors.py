@@ -4,6 +4,8 @@ The features of all kernels stand side by side in one table (n, R), or in one ta
 or in memory maps. Answers cost reads of n R numbers, and nothing of size n x n is ever made.
 """
 
+from itertools import pairwise
+
 import numpy as np
 
 from localmkl._checks import check_integer
@@ -67,8 +69,7 @@ class FactorStack(Stack):
             raise ValueError(
                 f"`table` must have the {edges[-1]} columns of `widths`, got shape {np.shape(table)}."
             )
-        pairs = zip(edges[:-1], edges[1:], strict=True)
-        return cls([table[:, first:last] for first, last in pairs])
+        return cls([table[:, first:last] for first, last in pairwise(edges)])
 
     @classmethod
     def open(cls, path, widths):
@@ -178,7 +179,7 @@ class FactorStack(Stack):
         edges = np.concatenate([[0], np.cumsum(self.widths)])
         for block in feature_blocks(len(part)):
             features = part.features(block, vectors.dtype)
-            for m, (first, last) in enumerate(zip(edges[:-1], edges[1:], strict=True)):
+            for m, (first, last) in enumerate(pairwise(edges)):
                 products[:, m, block] = sums[:, first:last] @ features[:, first:last].T
         if self.factors is not None:
             products *= self.factors[:, None]
