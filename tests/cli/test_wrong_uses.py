@@ -62,6 +62,11 @@ def refused(call, *arguments, code, out="model.localmkl"):
         (["--target", "id"], FAILED, "got 90 classes in 90 rows"),
         (["--target", "state", "--groups", "town"], FAILED, "must have the column 'town' of --groups"),
         (
+            ["--target", "state", "--groups", "id"],
+            FAILED,
+            "--groups must name groups with several rows each, 'id' has",
+        ),
+        (
             ["--target", "state", "--groups", "city", "--gate", 1],
             MISUSED,
             "--gate is for clusters, which --gr",

@@ -78,6 +78,7 @@ def train(order, voice, search=None):
     asked = order.asked
     content, rows = _take(_for_task(order.content, order.regression), order.rows)
     _check_targets(content, order.regression)
+    _check_sizes(content, asked.groups)
     chosen = choose_kernels(content, order.kernels, order.gate)
     content = _with_groups(chosen.content, asked.groups)
     voice.note(f"Kernels: {chosen.said}.")
@@ -239,6 +240,16 @@ def _check_targets(content, regression):
         raise ValueError(
             f"The target must hold classes with several rows each, got {different} classes in {len(y)} rows; "
             "name a column of classes, or predict numbers by --regression."
+        )
+
+
+def _check_sizes(content, name):
+    """Raise if what is to be groups is nearly different in every row, as names and measurements are."""
+    different = 0 if name is None else len(np.unique(content.groups.astype(str)))
+    if different > max(MANY_LABELS, len(content) // 2):
+        raise ValueError(
+            f"--groups must name groups with several rows each, {name!r} has {different} in {len(content)} "
+            "rows; name another."
         )
 
 
