@@ -284,8 +284,8 @@ class MKLSearchCV(BaseSearchCV):
 
     def _groups(self, groups):
         """Return the groups of the rows if an estimator will ask for them, else None."""
-        gates = [getattr(self.estimator, "gate", None), *(one.get("gate") for one in self._candidates())]
-        asking = any(isinstance(gate, str) and gate == GROUPS for gate in gates)
+        given = self.estimator.get_params(deep=False)
+        asking = any(names_no_column({**given, **one}) for one in self._candidates())
         return as_groups(groups) if asking and groups is not None else None
 
     def _check_fit_params(self, given):
@@ -373,6 +373,12 @@ class MKLSearchCV(BaseSearchCV):
         self.refit_time_ = time.perf_counter() - start
         if hasattr(best, "feature_names_in_"):
             self.feature_names_in_ = best.feature_names_in_
+
+
+def names_no_column(parameters):
+    """Whether an estimator of these parameters asks for groups beside its rows."""
+    gate = parameters.get("gate")
+    return isinstance(gate, str) and gate == GROUPS and parameters.get("groups") is None
 
 
 def next_value(best, tried):
