@@ -244,11 +244,18 @@ def _check_targets(content, regression):
 
 
 def _check_sizes(content, name):
-    """Raise if what is to be groups is nearly different in every row, as names and measurements are."""
-    different = 0 if name is None else len(np.unique(content.groups.astype(str)))
-    if different > max(MANY_LABELS, len(content) // 2):
+    """Raise if what is to be groups is the same in all rows, or nearly different in every row."""
+    if name is None:
+        return
+    different, n_rows = np.unique(content.groups.astype(str)).tolist(), len(content)
+    if len(different) == 1:
         raise ValueError(
-            f"--groups must name groups with several rows each, {name!r} has {different} in {len(content)} "
+            f"--groups must name two groups or more, {name!r} is {different[0]!r} in all {n_rows} rows; name "
+            "another, or leave it out."
+        )
+    if len(different) > max(MANY_LABELS, n_rows // 2):
+        raise ValueError(
+            f"--groups must name groups with several rows each, {name!r} has {len(different)} in {n_rows} "
             "rows; name another."
         )
 
