@@ -136,6 +136,15 @@ def test_searches_hand_groups_to_folds_and_to_the_gate(folds):
     )
     np.testing.assert_array_equal(ours.predict(X, groups=groups), theirs.predict(frame))
     assert ours.decision_function(X, groups=groups).shape == (60,)
+    assert not hasattr(ours, "predict_proba")
+
+
+def test_searches_have_probabilities_of_rows_with_groups():
+    X, y, groups = data(60)
+    search = MKLSearchCV(grouped(loss="log_loss"), {"shared": [0.3, 1.0]}, cv=2).fit(X, y, groups=groups)
+    chances = search.predict_proba(X, groups=groups)
+    np.testing.assert_array_equal(chances, search.best_estimator_.predict_proba(X, groups=groups))
+    np.testing.assert_allclose(search.predict_log_proba(X, groups=groups), np.log(chances))
 
 
 def test_whole_searches_are_judged_with_their_groups():
