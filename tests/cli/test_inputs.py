@@ -204,6 +204,15 @@ def test_only_whole_and_different_numbers_are_identifiers():
     assert numeric_names(frame.assign(city="Ulm", gap=np.nan)) == ["id", "day", "dose", "index"]
 
 
+def test_columns_without_names_number_the_rows_in_any_order():
+    import pandas as pd
+
+    rng = np.random.default_rng(0)
+    order = rng.permutation(40)
+    frame = pd.DataFrame({"1": 1000 + order, "2": rng.normal(size=40), "3": 2 * order, "rank": order})
+    assert identifiers(frame) == {"1"}
+
+
 def test_a_model_of_thousands_of_columns_is_few_arrays(call, tmp_path):
     draw = np.random.default_rng(0).normal(size=(12, 3000)).round(2)
     lines = [",".join([*map(str, row), "ab"[k % 2]]) for k, row in enumerate(draw)]

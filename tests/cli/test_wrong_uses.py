@@ -62,6 +62,20 @@ def refused(call, *arguments, code, out="model.localmkl"):
         (["--target", "id"], FAILED, "got 90 classes in 90 rows"),
         (["--target", "state", "--groups", "town"], FAILED, "must have the column 'town' of --groups"),
         (
+            ["--target", "state", "--groups", "id"],
+            FAILED,
+            "--groups must name groups with several rows each, 'id' has",
+        ),
+        (
+            ["--target", "state", "--groups", "city"],
+            FAILED,
+            "--groups must name two groups or more, 'city' is 'Ulm' in all 90 rows",
+        ),
+        (["--target", "state", "--groups", "state"], MISUSED, "--groups must not be the target, 'state'"),
+        (["--target", "id", "--names", "id"], MISUSED, "--names must not be the target, 'id'"),
+        (["new.csv", "--target", "state"], MISUSED, "takes DATA alone, got 'new.csv' too; write lists with"),
+        (["--target", "state", "--C", 1, 10], MISUSED, "'10' too; write lists with commas, as 0.1,1,10"),
+        (
             ["--target", "state", "--groups", "city", "--gate", 1],
             MISUSED,
             "--gate is for clusters, which --gr",
@@ -168,7 +182,16 @@ def test_unlabelled_rows_of_the_wrong_kind(call, table, fasta, grams, tmp_path):
     assert "--unlabeled is for tables and FASTA" in refused(call, *options, code=MISUSED)
 
 
+def test_two_files_where_one_is_expected(call, table, fasta):
+    words = refused(call, "fit", fasta.train, fasta.new, code=MISUSED)
+    assert words.endswith("put all rows into one file, or name two classes by --positive and --negative.")
+    words = refused(call, "predict", "m.localmkl", table.train, table.new, code=MISUSED)
+    assert "takes MODEL and DATA alone" in words
+    assert words.endswith("too; give the command for each file.")
+
+
 def test_fit_on_fasta_and_grams(call, fasta, grams):
+    assert "be the target, 'label'" in refused(call, "fit", fasta.train, "--groups", "label", code=MISUSED)
     assert "needs numeric columns" in refused(call, "fit", fasta.train, "--kernels", "rbf", code=FAILED)
     assert "--names is for tables" in refused(call, "fit", fasta.train, "--names", "id", code=MISUSED)
     assert "must be named, by --target" in refused(call, "fit", grams.all, code=MISUSED)

@@ -136,6 +136,15 @@ def test_searches_hand_groups_to_folds_and_to_the_gate(folds):
     )
     np.testing.assert_array_equal(ours.predict(X, groups=groups), theirs.predict(frame))
     assert ours.decision_function(X, groups=groups).shape == (60,)
+    assert not hasattr(ours, "predict_proba")
+
+
+def test_searches_have_probabilities_of_rows_with_groups():
+    X, y, groups = data(60)
+    search = MKLSearchCV(grouped(loss="log_loss"), {"shared": [0.3, 1.0]}, cv=2).fit(X, y, groups=groups)
+    chances = search.predict_proba(X, groups=groups)
+    np.testing.assert_array_equal(chances, search.best_estimator_.predict_proba(X, groups=groups))
+    np.testing.assert_allclose(search.predict_log_proba(X, groups=groups), np.log(chances))
 
 
 def test_whole_searches_are_judged_with_their_groups():
@@ -185,3 +194,25 @@ def test_prediction_without_groups_says_what_is_missing():
     model = grouped().fit(X, y, groups=groups)
     with pytest.raises(ValueError, match="needs the group of every row"):
         model.predict(X)
+
+
+def test_a_model_that_names_a_column_takes_no_groups_beside_it():
+    X, y, groups = data(30)
+    frame = as_frame(X, groups)
+    model = grouped(groups="organism").fit(frame, y)
+    for call in (model.predict, model.decision_function, model.memberships, model.contributions):
+        with pytest.raises(ValueError, match="no column of them, got gate='groups' and groups='organism'"):
+            call(frame, groups=groups)
+
+
+def test_groups_of_folds_are_not_those_of_a_gate_that_names_a_column():
+    X, y, organisms = data(60)
+    frame, patients = as_frame(X, organisms), np.arange(60) // 2
+    search = MKLSearchCV(grouped(groups="organism"), {"shared": [0.3, 0.6]}, cv=GroupKFold(3))
+    search.fit(frame, y, groups=patients)
+    assert search.best_estimator_.cluster_names_ == ["shared", "human", "mouse", "plant"]
+    folds = [(train, test) for train, test in GroupKFold(3).split(frame, y, patients)]
+    alone = clone(search).set_params(cv=folds).fit(frame, y)
+    assert search.best_score_ == alone.best_score_
+    judged = nested_cross_validate(search, frame, y, cv=GroupKFold(3), groups=patients)
+    assert np.isfinite(judged["test_score"]).all()

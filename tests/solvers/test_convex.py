@@ -11,6 +11,7 @@ from sklearn.svm import SVC, SVR
 from localmkl.backends import compiled
 from localmkl.solvers.certify import certify
 from localmkl.solvers.convex import SOLVERS, solve_convex
+from localmkl.solvers.factor import factorise
 from localmkl.solvers.losses import EpsilonInsensitive, Hinge
 from localmkl.solvers.objective import Problem
 from localmkl.solvers.starts import Start, neighbour_start
@@ -77,6 +78,20 @@ def test_every_answer_carries_a_certificate_that_plain_numpy_confirms(loss, p, n
         assert np.all(norms <= 1 + 1e-12)
         primal, inexactness = solution.history["primal"], solution.history["svm_gap"]
         assert np.all(np.diff(primal) <= (inexactness[1:] + 1e-12) * primal[1:])
+
+
+def test_with_many_clusters_no_factor_is_larger_than_the_free_variables(monkeypatch):
+    sizes = []
+
+    def recorded(make):
+        sizes.append(len(make()))
+        return factorise(make)
+
+    monkeypatch.setattr("localmkl.solvers.model.factorise", recorded)
+    for p in (1, 4 / 3):
+        problem = make_problem(Hinge(), p, 60, 1.0)
+        assert solve_convex(problem, tol=1e-6).converged
+    assert 0 < max(sizes) <= problem.n_samples < problem.memberships.shape[1] * problem.stack.n_kernels
 
 
 @pytest.mark.parametrize("solver", SOLVERS)

@@ -19,7 +19,7 @@ BACKENDS = ("compiled", "reference")
 
 
 def load(name: str = "compiled", prefix: str = "") -> ModuleType:
-    """Return the backend module called `name`, importing it on first use; `prefix` is "factors_" for features."""
+    """Return the backend module called `name`, importing it on first use; "factors_" is for features."""
     if name not in BACKENDS:
         raise ValueError(f"`backend` must be one of {BACKENDS}, got {name!r}.")
     return import_module(f"localmkl.backends.{prefix}{name}")

@@ -1,6 +1,7 @@
 """The command line: ``localmkl --help``. Heavy imports wait until a command needs them."""
 
 from dataclasses import fields
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -11,6 +12,7 @@ from localmkl.cli import options
 from localmkl.cli.voice import (
     EXPECTED,
     INTERRUPTED,
+    Command,
     Misuse,
     Voice,
     as_csv,
@@ -29,6 +31,7 @@ app = typer.Typer(
 )
 
 _option, _argument = typer.Option, typer.Argument
+_command = partial(app.command, cls=Command)
 
 
 def _say_version(asked: bool):
@@ -46,7 +49,7 @@ def _root(
     """Multiple kernel learning whose kernel weights may differ from region to region."""
 
 
-@app.command()
+@_command()
 def fit(
     data: options.TrainingData = None,
     target: options.Target = None,
@@ -104,7 +107,7 @@ def fit(
         train(order, voice, search=None if tune is False else Search(quick=tune is None))
 
 
-@app.command()
+@_command()
 def tune(
     data: options.TrainingData = None,
     target: options.Target = None,
@@ -195,7 +198,7 @@ def _look_at(model, data):
         check_regular(data)
 
 
-@app.command()
+@_command()
 def predict(
     model: options.Model,
     data: options.Data,
@@ -240,7 +243,7 @@ def predict(
             voice.note(note)
 
 
-@app.command()
+@_command()
 def report(
     model: options.Model,
     data: Annotated[
@@ -279,7 +282,7 @@ def report(
             voice.note(said)
 
 
-@app.command()
+@_command()
 def info(
     file: Annotated[Path, _argument(help="A model or a data file.")],
     target: options.Target = None,
@@ -305,7 +308,7 @@ def info(
         voice.result(record, text)
 
 
-@app.command()
+@_command()
 def bench(
     samples: Annotated[int, _option(min=50, help="Rows of the generated problem.")] = 1000,
     kernels: Annotated[int, _option(min=1, help="Kernels.")] = 10,
@@ -325,7 +328,7 @@ def bench(
         voice.result({"rows": rows}, show(rows))
 
 
-@app.command()
+@_command()
 def demo(
     samples: Annotated[int, _option(min=30, help="Training samples.")] = 300,
     seed: options.Seed = 0,
@@ -341,7 +344,7 @@ def demo(
         run_demo(samples, seed)
 
 
-@app.command()
+@_command()
 def reproduce(
     name: Annotated[str, _argument(help="An experiment of --list, or 'all'.")] = "",
     listing: Annotated[

@@ -54,11 +54,13 @@ def _has_number(column):
 def identifiers(frame):
     """Return the columns that only number the rows, a set, unless there is nothing else.
 
-    They hold whole numbers, all different, and are called so (id, sample_no ...) or count: 17, 18, 19 ...
+    They hold whole numbers, all different, and are called so (id, sample_no ...) or count: 17, 18, 19 ...,
+    in any order where columns have no names but 1, 2, 3 ...: a column with a name may hold ranks.
     """
     kinds = [(name, dtype.kind) for name, dtype in zip(frame.columns, frame.dtypes, strict=True)]
     whole = [name for name, kind in kinds if kind in "iu"]
-    steps = np.diff(frame[whole].to_numpy(), axis=0)
+    numbers, nameless = frame[whole].to_numpy(), [name.isdecimal() for name in whole]
+    steps = np.diff(np.where(nameless, np.sort(numbers, axis=0), numbers), axis=0)
     counting = (steps == 1).all(axis=0) & (len(frame) >= COUNTED)
     found = {name for name, counts in zip(whole, counting, strict=True) if counts}
     called = [name for name, kind in kinds if kind in "iuf" and ROW_NAMES.fullmatch(name)]

@@ -145,6 +145,7 @@ def parse_rows(text, n_rows):
 def read_labelled(path, asked):
     """Return the content of a training file, or of two; labels must be there."""
     path, kind = Path(path), kind_of(path)
+    _check_different(asked, kind)
     if asked.variable is not None and kind != GRAMS:
         raise Misuse("--variable is for Gram files.")
     if asked.negative is not None:
@@ -201,6 +202,15 @@ def read_rows(path, asked):
     if asked.labels is not None:
         y = _label_lines(asked.labels, len(grams))
     return Content(path, kind, grams, y, groups=_variable_if_any(path, asked.groups, len(grams)))
+
+
+def _check_different(asked, kind):
+    """Raise if the targets are to be groups or names too."""
+    in_headers = kind == SEQUENCES and asked.labels is None and asked.negative is None
+    target = asked.target or ("label" if in_headers else None)
+    for option, name in (("--groups", asked.groups), ("--names", asked.names)):
+        if name is not None and name == target:
+            raise Misuse(f"{option} must not be the target, {name!r}: new rows have none; name another.")
 
 
 def _refuse_table_options(asked):

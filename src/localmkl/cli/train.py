@@ -78,6 +78,7 @@ def train(order, voice, search=None):
     asked = order.asked
     content, rows = _take(_for_task(order.content, order.regression), order.rows)
     _check_targets(content, order.regression)
+    _check_sizes(content, asked.groups)
     chosen = choose_kernels(content, order.kernels, order.gate)
     content = _with_groups(chosen.content, asked.groups)
     voice.note(f"Kernels: {chosen.said}.")
@@ -239,6 +240,23 @@ def _check_targets(content, regression):
         raise ValueError(
             f"The target must hold classes with several rows each, got {different} classes in {len(y)} rows; "
             "name a column of classes, or predict numbers by --regression."
+        )
+
+
+def _check_sizes(content, name):
+    """Raise if what is to be groups is the same in all rows, or nearly different in every row."""
+    if name is None:
+        return
+    different, n_rows = np.unique(content.groups.astype(str)).tolist(), len(content)
+    if len(different) == 1:
+        raise ValueError(
+            f"--groups must name two groups or more, {name!r} is {different[0]!r} in all {n_rows} rows; name "
+            "another, or leave it out."
+        )
+    if len(different) > max(MANY_LABELS, n_rows // 2):
+        raise ValueError(
+            f"--groups must name groups with several rows each, {name!r} has {len(different)} in {n_rows} "
+            "rows; name another."
         )
 
 

@@ -17,8 +17,10 @@ import time
 import warnings
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 
 import typer
+from typer.core import TyperCommand
 
 FAILED, MISUSED, INTERRUPTED = 1, 2, 130
 EXPECTED = (ValueError, TypeError, OSError, ImportError, MemoryError, RuntimeError)
@@ -73,6 +75,30 @@ FULL = {
 
 class Misuse(ValueError):
     """The command was called with options that do not belong together, or without one it needs."""
+
+
+class Command(TyperCommand):
+    """A command that says in one sentence what an argument too many may have been meant for."""
+
+    allow_extra_args = True  # or they are refused before it can speak
+
+    def parse_args(self, ctx, args):
+        """Read the arguments of the command; raise if there are more than it has."""
+        rest = super().parse_args(ctx, args)
+        if ctx.args:
+            with Voice().plainly():
+                raise Misuse(self._too_many(ctx.args[0]))
+        return rest
+
+    def _too_many(self, extra):
+        names = {str(one.name): one.param_type_name for one in self.params}
+        hint = "write lists with commas, as 0.1,1,10, and names with spaces in quotes"
+        if Path(extra).exists():
+            hint = "give the command for each file"
+            if "positive" in names:
+                hint = "put all rows into one file, or name two classes by --positive and --negative"
+        taken = " and ".join(name.upper() for name, kind in names.items() if kind == "argument")
+        return f"localmkl {self.name} takes {taken or 'options'} alone, got {extra!r} too; {hint}."
 
 
 class Stopped(KeyboardInterrupt):

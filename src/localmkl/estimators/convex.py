@@ -248,10 +248,7 @@ class LocalMKL(LpNormMKL):
             The fitted estimator.
         """
         if groups is not None and not (self._by_groups and self.groups is None):
-            raise ValueError(
-                "`groups` belong to a model with gate='groups' that names no column of them, "
-                f"got gate={self.gate!r} and groups={self.groups!r}."
-            )
+            self._refuse_groups()
         return self._fit(with_groups(X, groups), y, sample_weight=sample_weight, unlabeled=unlabeled)
 
     def _check_parameters(self):
@@ -309,20 +306,24 @@ class LocalMKL(LpNormMKL):
     def _groups_in(self, X):
         if not self._by_groups:
             return None
+        if self.groups is not None:
+            return self._refuse_groups() if isinstance(X, Grouped) else take_column(X, self.groups)[1]
         if isinstance(X, Grouped):
             return X.groups
-        if self.groups is None:
-            raise ValueError(
-                "gate='groups' needs the group of every row: name a column of the rows as `groups`, or pass "
-                "`groups=` to fit and to predict."
-            )
-        return take_column(X, self.groups)[1]
+        raise ValueError(
+            "gate='groups' needs the group of every row: name a column of the rows as `groups`, or pass "
+            "`groups=` to fit and to predict."
+        )
+
+    def _refuse_groups(self):
+        raise ValueError(
+            "`groups` belong to a model with gate='groups' that names no column of them, "
+            f"got gate={self.gate!r} and groups={self.groups!r}."
+        )
 
     def _check_rows(self, X, *, reset):
         rows = super()._check_rows(X, reset=reset)
-        if self.groups is None or isinstance(X, Grouped):
-            return rows
-        return take_column(rows, self.groups)[0]
+        return rows if self.groups is None else take_column(rows, self.groups)[0]
 
     def _as_given(self, rows):
         if not hasattr(self, "groups_"):

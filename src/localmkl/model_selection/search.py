@@ -41,6 +41,29 @@ MOST_STEPS = 3
 """Most steps beyond the given values: three of a factor ten are a thousand."""
 
 
+def _of_best(name, what):
+    """Return a method of the search that its best estimator has, for rows with their groups."""
+
+    def ask(self, X, groups=None):
+        return getattr(super(MKLSearchCV, self), name)(with_groups(X, groups))
+
+    ask.__name__, ask.__qualname__ = name, f"MKLSearchCV.{name}"
+    ask.__doc__ = f"""Return {what}, by the best estimator.
+
+        Parameters
+        ----------
+        X : rows, or cross-Grams when precomputed
+        groups : array-like of shape (n_samples,), optional
+            Their groups, for ``gate="groups"``.
+
+        Returns
+        -------
+        ndarray
+            As from ``best_estimator_``.
+        """
+    return available_if(lambda search: getattr(super(MKLSearchCV, search), name))(ask)
+
+
 class MKLSearchCV(BaseSearchCV):
     """Cross-validated search over parameters at the price of a few fits.
 
@@ -228,39 +251,10 @@ class MKLSearchCV(BaseSearchCV):
                 self._refit(job, grams)
         return self
 
-    @available_if(lambda search: hasattr(super(), "predict"))
-    def predict(self, X, groups=None):
-        """Return the predictions of the best estimator.
-
-        Parameters
-        ----------
-        X : rows, or cross-Grams when precomputed
-        groups : array-like of shape (n_samples,), optional
-            Their groups, for ``gate="groups"``.
-
-        Returns
-        -------
-        ndarray
-            As from ``best_estimator_``.
-        """
-        return super().predict(with_groups(X, groups))
-
-    @available_if(lambda search: hasattr(super(), "decision_function"))
-    def decision_function(self, X, groups=None):
-        """Return the decisions of the best estimator.
-
-        Parameters
-        ----------
-        X : rows, or cross-Grams when precomputed
-        groups : array-like of shape (n_samples,), optional
-            Their groups, for ``gate="groups"``.
-
-        Returns
-        -------
-        ndarray
-            As from ``best_estimator_``.
-        """
-        return super().decision_function(with_groups(X, groups))
+    predict = _of_best("predict", "the predictions")
+    decision_function = _of_best("decision_function", "the decisions")
+    predict_proba = _of_best("predict_proba", "the probabilities of the classes")
+    predict_log_proba = _of_best("predict_log_proba", "the logarithms of the probabilities of the classes")
 
     def _check_job(self, job):
         """Raise if a candidate is not allowed, or cannot be scored."""
@@ -284,8 +278,8 @@ class MKLSearchCV(BaseSearchCV):
 
     def _groups(self, groups):
         """Return the groups of the rows if an estimator will ask for them, else None."""
-        gates = [getattr(self.estimator, "gate", None), *(one.get("gate") for one in self._candidates())]
-        asking = any(isinstance(gate, str) and gate == GROUPS for gate in gates)
+        given = self.estimator.get_params(deep=False)
+        asking = any(names_no_column({**given, **one}) for one in self._candidates())
         return as_groups(groups) if asking and groups is not None else None
 
     def _check_fit_params(self, given):
@@ -373,6 +367,12 @@ class MKLSearchCV(BaseSearchCV):
         self.refit_time_ = time.perf_counter() - start
         if hasattr(best, "feature_names_in_"):
             self.feature_names_in_ = best.feature_names_in_
+
+
+def names_no_column(parameters):
+    """Whether an estimator of these parameters asks for groups beside its rows."""
+    gate = parameters.get("gate")
+    return isinstance(gate, str) and gate == GROUPS and parameters.get("groups") is None
 
 
 def next_value(best, tried):

@@ -10,7 +10,7 @@ from sklearn.utils import indexable
 
 from localmkl._sklearn import split_params, split_rows
 from localmkl.estimators.groups import with_groups
-from localmkl.model_selection.search import MKLSearchCV, split_into_folds
+from localmkl.model_selection.search import MKLSearchCV, names_no_column, split_into_folds
 
 
 def score_table(search):
@@ -184,7 +184,7 @@ def nested_cross_validate(search, X, y, *, cv=None, return_estimator=False, **pa
         start = time.perf_counter()
         inner.fit(X_train, y_train, **split_params(X, params, train))
         fitted = time.perf_counter()
-        if params.get("groups") is not None:
+        if params.get("groups") is not None and names_no_column(inner.best_estimator_.get_params()):
             X_test = with_groups(X_test, np.asarray(params["groups"])[test])
         scores = _scores(inner, X_test, y_test)
         row = {f"test_{name}": score for name, score in scores.items()}

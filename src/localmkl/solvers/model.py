@@ -2,8 +2,11 @@
 
     min_x  g'(x - x0) + 1/2 (x - x0)' H (x - x0),   x >= 0,  ||x_j||_p <= 1 for each cluster j
 
-l * M unknowns; a primal-dual interior-point method, milliseconds for every p in [1, inf).
+l * M unknowns; a primal-dual interior-point method, about twenty steps for every p in [1, inf). H = R'R has
+the rank of R, one row for each free variable: with many clusters that is far less than its size.
 """
+
+from abc import ABC, abstractmethod
 
 import numpy as np
 
@@ -19,21 +22,30 @@ TO_THE_WALL = 0.995
 """Share of the way to the nearest wall: the usual choice of interior-point methods."""
 ZERO = 1e-9
 """Weights below this share of their cluster's largest are set to zero at p = 1."""
+LOW_RANK = 0.25
+"""Rank of the curvature, as a share of its size, up to which a system of the rank is cheaper to solve."""
+FLOOR = 1e-10
+"""Share of the curvature that is added to the diagonal where a system is solved by the rank: it divides by
+the diagonal, which vanishes with the walls at p = 1. Steps come out shorter by as much."""
+REFINEMENTS = 2
+"""Corrections of such a solution: each leaves about 1e-5 of its error at the end."""
 
 
-def minimise_model(slope, curvature, start, p):
+def minimise_model(slope, root, start, p, damping=0.0):
     """Return the weights that minimise a quadratic model over the lp balls.
 
     Parameters
     ----------
     slope : ndarray of shape (l, M)
         Gradient at `start`.
-    curvature : ndarray of shape (l * M, l * M)
-        Positive semidefinite.
+    root : ndarray of shape (r, l * M)
+        R, with the curvature R'R.
     start : ndarray of shape (l, M)
         Where the model was made.
     p : float
         In [1, inf).
+    damping : float
+        Share of the diagonal that is added to the curvature.
 
     Returns
     -------
@@ -42,7 +54,8 @@ def minimise_model(slope, curvature, start, p):
     n_clusters, n_kernels = start.shape
     size = max(float(np.abs(slope).max()), np.finfo(float).tiny)
     g = slope.ravel() / size
-    H = curvature / size
+    low = len(root) <= LOW_RANK * start.size
+    curvature = (_ByRank if low else _Whole)(root / np.sqrt(size), damping, n_clusters)
     centre = n_kernels ** (-1.0 / p)
     x = (0.5 * start + 0.4 * centre).ravel()
     cluster = np.repeat(np.arange(n_clusters), n_kernels)
@@ -53,7 +66,7 @@ def minimise_model(slope, curvature, start, p):
     multiplier = mu / slack
     length = 0.0
     for _ in range(MAX_ITERATIONS):
-        gradient = g + H @ (x - start.ravel())
+        gradient = g + curvature.times(x - start.ravel())
         normal = p * x ** (p - 1.0)
         excess = _room(x, p, n_clusters) - slack
         residual = gradient - s + multiplier[cluster] * normal
@@ -63,16 +76,10 @@ def minimise_model(slope, curvature, start, p):
             break
         centring = 0.02 if length > 0.9 else 0.1
         mu = centring * complementarity / (x.size + n_clusters)
-        matrix = H + np.diag(multiplier[cluster] * p * (p - 1.0) * x ** (p - 2.0) + s / x)
-        for j in range(n_clusters):
-            own = slice(j * n_kernels, (j + 1) * n_kernels)
-            matrix[own, own] += multiplier[j] / slack[j] * np.outer(normal[own], normal[own])
+        diagonal = multiplier[cluster] * p * (p - 1.0) * x ** (p - 2.0) + s / x
         pull = (mu - multiplier * excess) / slack
         right = -gradient + mu / x - normal * pull[cluster]
-        # With a unit diagonal the matrix stays well conditioned as weights vanish.
-        scale = 1.0 / np.sqrt(matrix.diagonal())
-        factor = factorise(lambda: np.asfortranarray(matrix * np.outer(scale, scale)))  # noqa: B023
-        dx = scale * factor.solve(scale * right)
+        dx = curvature.solve(right, diagonal, normal, slack / multiplier)
         ds = (mu - s * x - s * dx) / x
         d_slack = excess - np.add.reduceat(normal * dx, edges)
         d_multiplier = (mu - multiplier * slack - multiplier * d_slack) / slack
@@ -81,6 +88,84 @@ def minimise_model(slope, curvature, start, p):
         for value, change in pairs:
             value += length * change
     return _on_the_sphere(x.reshape(n_clusters, n_kernels), p)
+
+
+class _Curvature(ABC):
+    """H = R'R + ridge, and the systems of an interior-point method with it: (H + D + N E^-1 N') v = right.
+
+    D: the diagonal of walls and balls. N: the normals of the balls, one column for each cluster. E: how far
+    each ball is from being touched, zero in the end.
+    """
+
+    def __init__(self, root, damping, n_clusters):
+        self.root, self.n_kernels = root, root.shape[1] // n_clusters
+        self.sizes = np.einsum("rk,rk->k", root, root)
+        self.ridge = damping * self.sizes
+
+    def times(self, vector):
+        """Return H vector."""
+        return self.root.T @ (self.root @ vector) + self.ridge * vector
+
+    @abstractmethod
+    def solve(self, right, diagonal, normal, far):
+        """Return the solution v, given D, all normals in one vector, and E."""
+
+
+class _Whole(_Curvature):
+    """The matrix is made and factorised."""
+
+    def __init__(self, root, damping, n_clusters):
+        super().__init__(root, damping, n_clusters)
+        self.matrix = root.T @ root
+
+    def solve(self, right, diagonal, normal, far):
+        matrix = self.matrix + np.diag(self.ridge + diagonal)
+        for j, room in enumerate(far):
+            own = slice(j * self.n_kernels, (j + 1) * self.n_kernels)
+            matrix[own, own] += np.outer(normal[own], normal[own]) / room
+        factor, scale = _scaled_factor(matrix)
+        return scale * factor.solve(scale * right)
+
+
+class _ByRank(_Curvature):
+    """The identity of Woodbury: a matrix of the size of the rank is factorised instead.
+
+    With u = E^-1 N'v the system is (H + D) v + N u = right, N'v - E u = 0, which stays exact as E vanishes.
+    """
+
+    def solve(self, right, diagonal, normal, far):
+        D = self.ridge + diagonal + FLOOR * (self.sizes + self.sizes.mean())
+        total = far + self._sums(normal**2 / D)
+        core, scale = _scaled_factor(
+            np.eye(len(self.root)) + self.root @ self._without(self.root, 0.0, D, normal, total)[0].T
+        )
+        v, u = np.zeros_like(right), np.zeros_like(far)
+        for _ in range(1 + REFINEMENTS):
+            first = right - self.root.T @ (self.root @ v) - D * v - normal * self._spread(u)
+            second = far * u - self._sums(normal * v)
+            bare = self._without(first, second, D, normal, total)[0]
+            inner = scale * core.solve(scale * (self.root @ bare))
+            more = self._without(first - self.root.T @ inner, second, D, normal, total)
+            v, u = v + more[0], u + more[1]
+        return v
+
+    def _without(self, first, second, D, normal, total):
+        """Return the solution of D v + N u = first, N'v - E u = second, also for several rows of `first`."""
+        u = (self._sums(first * (normal / D)) - second) / total
+        return (first - normal * self._spread(u)) / D, u
+
+    def _sums(self, values):
+        """Return sums over the kernels of each cluster."""
+        return values.reshape(*values.shape[:-1], -1, self.n_kernels).sum(axis=-1)
+
+    def _spread(self, values):
+        return np.repeat(values, self.n_kernels, axis=-1)
+
+
+def _scaled_factor(matrix):
+    """Return the factor of a matrix with a unit diagonal, and the scale: weights may vanish as they like."""
+    scale = 1.0 / np.sqrt(matrix.diagonal())
+    return factorise(lambda: np.asfortranarray(matrix * np.outer(scale, scale))), scale
 
 
 def minimise_linear_model(norms, start, p):

@@ -6,6 +6,7 @@ of dense problems solve it to any precision.
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -24,7 +25,7 @@ class PartLoss(Loss):
         Sum of the dual variables of the rows left out.
     """
 
-    loss: Loss
+    loss: Any
     labels: np.ndarray
     offset: np.ndarray
     costs: np.ndarray
@@ -85,11 +86,10 @@ class BoxedPart(SmoothPart, Boxed):
 
 def part_loss(loss, labels, offset, costs, rest):
     """Return the loss of a part, of the family of the whole's."""
-    if isinstance(loss, PiecewiseLinear):
-        kind = LinesPart
-    else:
-        kind = BoxedPart if isinstance(loss, Boxed) else SmoothPart
-    return kind(loss, labels, offset, costs, rest)
+    for family, kind in ((PiecewiseLinear, LinesPart), (Boxed, BoxedPart), (Smooth, SmoothPart)):
+        if isinstance(loss, family):
+            return kind(loss, labels, offset, costs, rest)
+    raise TypeError(f"`loss` must be piecewise linear, boxed or smooth, got {loss!r}.")
 
 
 def combined(features, memberships, weights):

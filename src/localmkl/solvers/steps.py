@@ -123,15 +123,13 @@ class NewtonStep(Step):
         images, ones = halves[:, :-1], halves[:, -1]
         # Project away the direction of the intercept: the dual variables keep their sum.
         images -= np.outer(ones, ones @ images) / (ones @ ones)
-        curvature = images.T @ images
-        curvature.flat[:: len(curvature) + 1] *= 1.0 + self.damping
         alive = look.norms.max(axis=1) > 0.0
         if not alive.any():
             return weights
         keep = np.repeat(alive, weights.shape[1])
         goal = weights.copy()
         goal[alive] = minimise_model(
-            -0.5 * look.norms[alive], curvature[np.ix_(keep, keep)], weights[alive], p
+            -0.5 * look.norms[alive], images[:, keep], weights[alive], p, self.damping
         )
         # To first order the dual variables follow the weights: a start for the inner problem at the goal.
         inner.shift(-factor.other_half_solve(images @ (goal - weights).ravel()))

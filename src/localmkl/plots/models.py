@@ -1,10 +1,4 @@
-"""Pictures of fitted models, drawn by matplotlib.
-
-Every function takes `ax`, an Axes to draw on (a new figure by default), and returns the Axes. What is drawn
-comes from the model itself or from `localmkl.explain`. matplotlib is imported when it is needed; it is the
-extra ``localmkl[plots]``. Models with ``gate="groups"`` whose rows hold no column of groups want these as
-`groups` wherever rows are given.
-"""
+"""Pictures of any fitted model: weights, memberships, a map, convergence, learning curves, reliability."""
 
 import numpy as np
 
@@ -13,7 +7,6 @@ from localmkl.calibration import event_probabilities, reliability
 from localmkl.estimators.groups import with_groups
 from localmkl.explain import (
     cluster_names,
-    decision_part,
     has_groups,
     histories,
     kernel_contributions,
@@ -21,37 +14,13 @@ from localmkl.explain import (
     kernel_names,
     kernel_shares,
     local_memberships,
-    logo_heights,
     main_clusters,
     memberships_of,
-    position_contributions,
     sample_map,
-    sequences_of,
     shared_part,
     training_rows,
 )
-
-PALETTE = ("#0f62a6", "#c25e00", "#0a7f5c", "#a03b86", "#5b6470", "#7a6a00", "#2587a8", "#b3261e")
-"""Colours of clusters and classes: distinct for everybody, and dark enough on white."""
-
-MARKERS = "osD^vPX*"
-
-ACCENT = PALETTE[0]
-
-SHARED = "#c8ccd2"
-"""Colour of what all samples share: lighter than any cluster or class, which it is not."""
-
-BASES = {"A": 2, "C": 0, "G": 1, "T": 7, "U": 7}
-RESIDUES = {
-    **dict.fromkeys("AGPSTC", 2),
-    **dict.fromkeys("NQHY", 3),
-    **dict.fromkeys("KR", 0),
-    **dict.fromkeys("DE", 7),
-}
-"""Colours of letters, as numbers in the palette: amino acids by chemistry, the hydrophobic ones in grey."""
-
-GREY = 4
-"""The palette's colour of all other letters."""
+from localmkl.plots.canvas import ACCENT, MARKERS, PALETTE, SHARED, axes_or_new
 
 
 def plot_weights(model, *, ax=None):
@@ -78,7 +47,7 @@ def plot_weights(model, *, ax=None):
     'cluster'
     """
     shares = 100.0 * kernel_shares(model)
-    ax = _axes(ax)
+    ax = axes_or_new(ax)
     names = kernel_names(model)
     image = ax.imshow(shares, cmap="Blues", vmin=0.0, aspect="auto")
     ax.figure.colorbar(image, ax=ax, label="share of the weights in percent")
@@ -130,7 +99,7 @@ def plot_memberships(model, X=None, *, groups=None, ax=None):
     """
     given = memberships_of(model, with_groups(X, groups))
     given = given[clearest_first(local_memberships(model, given))]
-    ax = _axes(ax)
+    ax = axes_or_new(ax)
     at, bottom = np.arange(len(given)), np.zeros(len(given))
     first = int(shared_part(model) > 0.0)
     for j, (part, name) in enumerate(zip(given.T, cluster_names(model), strict=True)):
@@ -188,7 +157,7 @@ def plot_map(model, X=None, *, y=None, color_by="cluster", train=None, groups=No
     placed = sample_map(model, X, train=train)
     rows = (training_rows(model) if train is None else model._as_given(train)) if X is None else X
     values, names = _map_values(model, rows, y, color_by)
-    ax = _axes(ax)
+    ax = axes_or_new(ax)
     x1, x2 = placed.coordinates.T
     if values.dtype.kind == "f":
         centred = isinstance(color_by, int | np.integer)
@@ -251,7 +220,7 @@ def plot_convergence(model, *, ax=None):
     'step'
     """
     steps = max(histories(model), key=lambda history: len(history["gap"]))
-    ax = _axes(ax)
+    ax = axes_or_new(ax)
     at = np.arange(1, len(steps["gap"]) + 1)
     ax.plot(at, steps["primal"], color=ACCENT, marker="o", markersize=4, label="primal: the solution so far")
     ax.plot(
@@ -294,7 +263,7 @@ def plot_learning_curves(
     from sklearn.model_selection import LearningCurveDisplay
 
     named = models if isinstance(models, dict) else {type(models).__name__: models}
-    ax = _axes(ax)
+    ax = axes_or_new(ax)
     for number, (name, model) in enumerate(named.items()):
         style = {"color": PALETTE[number % len(PALETTE)]}
         drawn = LearningCurveDisplay.from_estimator(
@@ -351,7 +320,7 @@ def plot_reliability(models, X, y, *, label=None, n_bins=10, groups=None, ax=Non
     X = with_groups(X, groups)
     given = {name: (model.predict_proba(X), y, model.classes_, label) for name, model in named.items()}
     found = {name: reliability(*event_probabilities(*one), n_bins=n_bins) for name, one in given.items()}
-    ax = _axes(ax)
+    ax = axes_or_new(ax)
     ax.plot([0, 1], [0, 1], color="0.6", ls=":", linewidth=1)
     for number, (name, bins) in enumerate(found.items()):
         style = {"color": PALETTE[number % len(PALETTE)], "marker": MARKERS[number % len(MARKERS)]}
@@ -360,171 +329,3 @@ def plot_reliability(models, X, y, *, label=None, n_bins=10, groups=None, ax=Non
     ax.set(xlabel="predicted probability", ylabel="observed frequency", title="Reliability", aspect="equal")
     ax.legend(frameon=False)
     return ax
-
-
-def plot_positions(model, X, *, label=None, column=None, groups=None, ax=None):
-    """Draw how much each position of the sequences moves the decision, one line per cluster or group.
-
-    That is the standard deviation, over the samples whose main cluster it is, of the position's contribution:
-    a letter that says the same about every sample has no importance.
-
-    Parameters
-    ----------
-    model : fitted estimator with `WeightedDegree` kernels
-    X : rows
-    label : optional
-        The class whose decision is meant; the last by default.
-    column : str or int, optional
-        As in `position_contributions`.
-    groups : array-like of shape (n_samples,), optional
-    ax : matplotlib Axes, optional
-
-    Returns
-    -------
-    matplotlib Axes
-
-    Examples
-    --------
-    >>> from localmkl import MKLClassifier
-    >>> from localmkl.datasets import load_splice
-    >>> from localmkl.kernels import WeightedDegree
-    >>> X, y, _ = load_splice("EI")
-    >>> X, y = X[:1000:20], y[:1000:20]
-    >>> model = MKLClassifier([WeightedDegree(3)]).fit(X, y)
-    >>> plot_positions(model, X).get_xlabel()
-    'position'
-    """
-    X = with_groups(X, groups)
-    values = decision_part(model, position_contributions(model, X, column=column), label)
-    clusters, names = main_clusters(model, X)
-    ax = _axes(ax)
-    for j in np.unique(clusters):
-        line = values[clusters == j].std(axis=0)
-        at = np.arange(1, len(line) + 1)
-        ax.plot(at, line, color=PALETTE[j % len(PALETTE)], drawstyle="steps-mid", label=names[j])
-    ax.set(xlabel="position", ylabel="importance", title="Importance of positions", ylim=(0, None))
-    ax.legend(frameon=False)
-    return ax
-
-
-def plot_logo(model, X, *, label=None, cluster=None, column=None, groups=None, ax=None):
-    """Draw which letters speak for a class: a sequence logo of contributions.
-
-    A letter's height is its part of the mean contribution at its position, over the samples predicted to be
-    of the class, less the mean over all samples. Letters below the line speak against the class.
-
-    Parameters
-    ----------
-    model : fitted classifier with `WeightedDegree` kernels
-    X : rows
-    label : optional
-        One of ``model.classes_``; the last by default.
-    cluster : int or str, optional
-        Only the samples whose main cluster (or group) is this one, counted from 0 or by its name.
-    column : str or int, optional
-        As in `position_contributions`.
-    groups : array-like of shape (n_samples,), optional
-    ax : matplotlib Axes, optional
-
-    Returns
-    -------
-    matplotlib Axes
-
-    Examples
-    --------
-    >>> from localmkl import MKLClassifier
-    >>> from localmkl.datasets import load_splice
-    >>> from localmkl.kernels import WeightedDegree
-    >>> X, y, _ = load_splice("EI")
-    >>> X, y = X[:1000:20], y[:1000:20]
-    >>> model = MKLClassifier([WeightedDegree(3)]).fit(X, y)
-    >>> plot_logo(model, X).get_title()
-    'What speaks for 1'
-    """
-    X = with_groups(X, groups)
-    values = decision_part(model, position_contributions(model, X, column=column), label)
-    label = model.classes_[-1] if label is None else label
-    chosen = model.predict(X) == label
-    where = ""
-    if cluster is not None:
-        numbers, names = main_clusters(model, X)
-        counted = isinstance(cluster, int | np.integer) and 0 <= cluster < len(names)
-        name = names[cluster] if counted else cluster
-        check_option("cluster", name, names)
-        chosen &= numbers == names.index(name)
-        where = f" in {name}"
-    if not chosen.any():
-        raise ValueError(f"A logo needs samples predicted to be {label!r}, got none among {len(chosen)}.")
-    sequences, alphabet = sequences_of(model, X, column)
-    kept = [sequences[i] for i in np.flatnonzero(chosen)]
-    heights, letters = logo_heights((values - values.mean(axis=0))[chosen], kept, alphabet)
-    ax = draw_letters(_axes(ax), heights, letters)
-    ax.set(xlabel="position", ylabel="contribution", title=f"What speaks for {label}{where}")
-    return ax
-
-
-def draw_letters(ax, heights, letters, *, start=1):
-    """Draw letters of given heights at each position: a sequence logo.
-
-    Parameters
-    ----------
-    ax : matplotlib Axes
-    heights : ndarray of shape (length, n_letters)
-        Positive ones stand on the line, negative ones hang below it.
-    letters : str
-    start : int, default=1
-        Number of the first position.
-
-    Returns
-    -------
-    matplotlib Axes
-    """
-    from matplotlib.font_manager import FontProperties
-    from matplotlib.patches import PathPatch
-    from matplotlib.textpath import TextPath
-    from matplotlib.transforms import Affine2D
-
-    bold = FontProperties(weight="bold")
-    outlines = {letter: TextPath((0, 0), letter, prop=bold) for letter in letters}
-    colors = letter_colors(letters)
-    for position, code, low, high in stack_letters(heights):
-        path = outlines[letters[code]]
-        box = path.get_extents()
-        place = Affine2D().translate(-box.x0, -box.y0).scale(0.92 / box.width, (high - low) / box.height)
-        place.translate(start + position - 0.46, low)
-        ax.add_patch(PathPatch(place.transform_path(path), color=PALETTE[colors[letters[code]]], linewidth=0))
-    ax.axhline(0.0, color="0.3", linewidth=0.8)
-    ax.set_xlim(start - 0.6, start + len(heights) - 0.4)
-    ax.autoscale_view(scalex=False)
-    return ax
-
-
-def stack_letters(heights):
-    """Return (position, letter number, low, high) of every letter, the tallest farthest from the line."""
-    boxes = []
-    for position, column in enumerate(heights):
-        for sign in (1.0, -1.0):
-            reached = 0.0
-            for code in np.argsort(np.abs(column), kind="stable"):
-                height = sign * column[code]
-                if height > 0.0:
-                    low, high = sorted((sign * reached, sign * (reached + height)))
-                    boxes.append((position, int(code), float(low), float(high)))
-                    reached += height
-    return boxes
-
-
-def letter_colors(letters):
-    """Return the number in the palette of each letter: four for the bases, amino acids by chemistry."""
-    table = BASES if len(letters) <= 4 else RESIDUES
-    return {letter: table.get(letter, GREY) for letter in letters}
-
-
-def _axes(ax):
-    try:
-        from matplotlib import pyplot as plt
-    except ImportError as error:
-        raise ImportError(
-            "Plots need matplotlib, which is not installed; install the extra `localmkl[plots]`."
-        ) from error
-    return plt.subplots(layout="constrained")[1] if ax is None else ax

@@ -1,0 +1,68 @@
+"""Explanations of a fitted model, as arrays: `plots` draws them, `report` puts them into sentences.
+
+kernel_names, kernel_shares    which kernel matters in which cluster
+kernel_contributions           which kernel matters for which sample
+main_clusters                  who belongs where most, beside what all share
+described_loss                 what was minimised
+sample_map                     samples in two dimensions: kernel PCA of the gate kernel
+position_contributions         what each letter of a sequence adds to the decision, exactly
+logo_heights                   which letters speak for a class
+
+Where a model has ``gate="groups"`` and no column of its rows holds them, functions of rows take `groups`.
+"""
+
+from localmkl.explain.letters import (
+    decision_part,
+    logo_heights,
+    position_contributions,
+    sequence_columns,
+    sequences_of,
+    weighted_degrees,
+)
+from localmkl.explain.models import (
+    SampleMap,
+    class_shares,
+    cluster_names,
+    described_loss,
+    groups_of,
+    has_groups,
+    histories,
+    kernel_contributions,
+    kernel_family,
+    kernel_names,
+    kernel_shares,
+    local_memberships,
+    main_clusters,
+    memberships_of,
+    numbered,
+    sample_map,
+    shared_part,
+    training_rows,
+)
+
+__all__ = [
+    "SampleMap",
+    "class_shares",
+    "cluster_names",
+    "decision_part",
+    "described_loss",
+    "groups_of",
+    "has_groups",
+    "histories",
+    "kernel_contributions",
+    "kernel_family",
+    "kernel_names",
+    "kernel_shares",
+    "local_memberships",
+    "logo_heights",
+    "main_clusters",
+    "memberships_of",
+    "numbered",
+    "position_contributions",
+    "sample_map",
+    "sequence_columns",
+    "sequences_of",
+    "shared_part",
+    "training_rows",
+    "weighted_degrees",
+]

@@ -1,0 +1,192 @@
+"""Explanations letter by letter of models with weighted-degree kernels.
+
+The decision is a sum over words that a sample has in common with support vectors, at the same place: each is
+spread evenly over its letters.
+"""
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from localmkl.estimators.groups import rows_of, with_groups
+from localmkl.explain.models import memberships_of
+from localmkl.kernels import WeightedDegree
+from localmkl.kernels.alphabets import alphabet_letters, encode
+from localmkl.kernels.positions import position_shares
+from localmkl.kernels.stack import take_rows
+
+
+def sequence_columns(model):
+    """Return the columns that weighted-degree kernels of a model look at, each once; often ``[None]``."""
+    check_is_fitted(model)
+    found = [kernel.column for kernel in model.kernels_ or () if isinstance(kernel, WeightedDegree)]
+    return [column for m, column in enumerate(found) if column not in found[:m]]
+
+
+def position_contributions(model, X, *, column=None, groups=None):
+    """Return the contribution of each letter to the decision through the weighted-degree kernels.
+
+    The contribution of a word (some letters at which a sample agrees with a support vector) is spread
+    evenly over its letters; nothing is approximated.
+
+    Parameters
+    ----------
+    model : fitted estimator
+        With `WeightedDegree` among its kernels.
+    X : rows
+    column : str or int, optional
+        Which column of sequences, where the kernels look at several.
+    groups : array-like of shape (n_samples,), optional
+
+    Returns
+    -------
+    ndarray of shape (n_samples, n_clusters, length)
+        Its sum over the letters is the sum of ``model.contributions(X)`` over these kernels. With
+        several classes, (n_samples, n_classes, n_clusters, length).
+
+    Examples
+    --------
+    >>> from localmkl import MKLClassifier
+    >>> from localmkl.kernels import WeightedDegree
+    >>> X, y = ["ACGT", "ACGA", "TTGT", "TTCA"], [0, 0, 1, 1]
+    >>> model = MKLClassifier([WeightedDegree(1), WeightedDegree(2)]).fit(X, y)
+    >>> parts = position_contributions(model, X)
+    >>> parts.shape
+    (4, 1, 4)
+    >>> bool(np.allclose(parts.sum(axis=(1, 2)) + model.intercept_, model.decision_function(X)))
+    True
+    """
+    check_is_fitted(model)
+    members = [m for m in weighted_degrees(model) if model.kernels_[m].column == column]
+    if not members:
+        columns = ", ".join(repr(one) for one in sequence_columns(model))
+        raise ValueError(
+            "Contributions of letters need `WeightedDegree` kernels"
+            + (f" on `column`, one of {columns}, got {column!r}." if columns else ", the model has none.")
+        )
+    X = with_groups(X, groups)
+    rows, grams = model._compare(X)
+    support = model.support_
+    if not len(support):  # the same prediction for every row
+        n_problems, n_clusters = len(np.atleast_2d(model.dual_coef_)), memberships_of(model).shape[1]
+        parts = np.zeros((grams.shape[0], n_problems, n_clusters, model.kernels_[members[0]].length_))
+        return parts[:, 0] if n_problems == 1 else parts
+    coefficients, weights = _expansion(model, X, rows, grams, members)
+    n_rows, n_problems, n_clusters = weights.shape[:3]
+    others = take_rows(model.rows_, support)
+    kernels = [model.kernels_[m] for m in members]
+    # One split for all kernels, unless a row weighs them differently (cosine, the activation of LMKL).
+    together = [list(range(len(members)))] if weights.shape[3] == 1 else [[m] for m in range(len(members))]
+    parts = np.zeros((n_rows, n_problems, n_clusters, kernels[0].length_))
+    for number, some in enumerate(together):
+        shares = position_shares([kernels[m] for m in some], rows_of(rows), others, coefficients[some])
+        parts += shares.reshape(parts.shape) * weights[..., number, None]
+    return parts[:, 0] if n_problems == 1 else parts
+
+
+def weighted_degrees(model):
+    """Return the numbers of a model's weighted-degree kernels."""
+    return [m for m, kernel in enumerate(model.kernels_ or ()) if isinstance(kernel, WeightedDegree)]
+
+
+def _expansion(model, X, rows, grams, members):
+    """Return the two factors of the expansion, of rows as they came and as the kernels see them.
+
+    The coefficients of the support vectors, (M, n_support, n_problems * l), and what multiplies the sum over
+    them at each row, (n, n_problems, l, M or 1).
+    """
+    support, alpha = model.support_, np.atleast_2d(model.dual_coef_)[:, model.support_]
+    factors = grams.factors[members]
+    if hasattr(model, "gating_"):
+        vectors = (
+            alpha[None, :, :, None] * np.moveaxis(model.gating_[:, support][:, :, members], 2, 0)[..., None]
+        )
+        everyone = slice(0, grams.shape[0])
+        weights = model._gating_block(rows, grams, everyone)[:, :, None, members]
+    else:
+        betas = model.kernel_weights_.reshape(len(alpha), -1, len(model.factors_))[:, None, :, members]
+        vectors = alpha[:, :, None, None] * model.memberships_[support][None, :, :, None] * betas
+        vectors = np.moveaxis(vectors, 3, 0)
+        weights = model.memberships(X)[:, None, :, None]
+        weights = np.broadcast_to(weights, (len(weights), len(alpha), *weights.shape[2:]))
+    vectors = vectors * factors[:, None, None, None]
+    if grams.row_scales is not None:
+        vectors = vectors * grams.column_scales[members][:, None, support, None]
+        weights = weights * grams.row_scales[members].T[:, None, None, :]
+    flat = np.moveaxis(vectors, 1, 2).reshape(len(members), len(support), -1)
+    return flat, weights
+
+
+def decision_part(model, parts, label=None):
+    """Return position contributions summed over clusters, to the decision for one class.
+
+    Parameters
+    ----------
+    model : fitted estimator
+    parts : ndarray
+        What `position_contributions` returned.
+    label : optional
+        One of ``model.classes_``; by default the last. Of two classes, what speaks for one speaks against the
+        other. Regressors have no labels.
+
+    Returns
+    -------
+    ndarray of shape (n_samples, length)
+
+    Examples
+    --------
+    >>> from localmkl import MKLClassifier
+    >>> from localmkl.kernels import WeightedDegree
+    >>> X, y = ["ACGT", "ACGA", "TTGT", "TTCA"], ["a", "a", "b", "b"]
+    >>> model = MKLClassifier([WeightedDegree(2)]).fit(X, y)
+    >>> decision_part(model, position_contributions(model, X), "b").shape
+    (4, 4)
+    """
+    if not hasattr(model, "classes_"):
+        return parts.sum(axis=1)
+    classes = model.classes_.tolist()
+    label = classes[-1] if label is None else label
+    if label not in classes:
+        raise ValueError(f"`label` must be one of {classes}, got {label!r}.")
+    number = classes.index(label)
+    if parts.ndim == 4:
+        return parts[:, number].sum(axis=1)
+    return parts.sum(axis=1) if number == 1 else -parts.sum(axis=1)
+
+
+def sequences_of(model, X, column=None):
+    """Return the sequences that the weighted-degree kernels on a column see, and their alphabet."""
+    kernel = next(model.kernels_[m] for m in weighted_degrees(model) if model.kernels_[m].column == column)
+    return list(kernel._sequences(model._check_rows(X, reset=False))), kernel.alphabet
+
+
+def logo_heights(values, sequences, alphabet="dna"):
+    """Return the letters of a logo: the part of the mean value at each position that each letter brings.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n_samples, length)
+        A value for each letter of each sequence, such as a sum of `position_contributions`.
+    sequences : list of str
+    alphabet : {"dna", "rna", "protein"} or str, default="dna"
+
+    Returns
+    -------
+    heights : ndarray of shape (length, n_letters)
+        Their sum at each position is ``values.mean(axis=0)``, less what ambiguous letters have of it.
+    letters : str
+
+    Examples
+    --------
+    >>> heights, letters = logo_heights(np.array([[1.0, 2.0], [3.0, -2.0]]), ["AC", "AG"])
+    >>> letters
+    'ACGT'
+    >>> heights
+    array([[ 2.,  0.,  0.,  0.],
+           [ 0.,  1., -1.,  0.]])
+    """
+    letters = alphabet_letters(alphabet)[0]
+    codes = encode(sequences, alphabet).codes.reshape(values.shape)
+    heights = np.zeros((values.shape[1], len(letters)))
+    for code in range(len(letters)):
+        heights[:, code] = np.where(codes == code, values, 0.0).mean(axis=0)
+    return heights, letters
