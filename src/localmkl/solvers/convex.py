@@ -17,6 +17,7 @@ import numpy as np
 from localmkl.backends import one_blas_thread
 from localmkl.solvers.accuracy import Accuracy
 from localmkl.solvers.certify import Solution, judge
+from localmkl.solvers.factored import LARGEST_PART, solve_factored
 from localmkl.solvers.inner import InnerSolver
 from localmkl.solvers.newton import InnerNewton
 from localmkl.solvers.objective import full_dual, relative_gap
@@ -24,6 +25,7 @@ from localmkl.solvers.requests import Combine, Products, run_courses
 from localmkl.solvers.starts import even_start
 from localmkl.solvers.steps import STEPS
 from localmkl.solvers.svm import InnerSVM
+from localmkl.stacks import FactorStack
 
 SOLVERS = tuple(STEPS)
 INNER_SOLVERS: tuple[type[InnerSolver], ...] = (InnerSVM, InnerNewton)
@@ -87,6 +89,11 @@ def solve_all(problems, starts=None, *, solver="newton", tol=1e-3, max_iter=500,
     options = {"solver": solver, "tol": tol, "max_iter": max_iter, "callback": callback}
     solutions: list[Solution] = []
     with one_blas_thread():
+        if on_factors(problems[0]):
+            return [
+                solve_factored(problem, start, **options)
+                for problem, start in zip(problems, starts, strict=True)
+            ]
         for chosen in _batches(problems, 1 if callback is not None else None):
             own = problems[chosen]
             pairs = zip(own, starts[chosen], strict=True)
@@ -96,6 +103,11 @@ def solve_all(problems, starts=None, *, solver="newton", tol=1e-3, max_iter=500,
         if start.near and not solution.converged and solution.n_iter < max_iter:
             solutions[place] = solve_convex(problems[place], **options)
     return solutions
+
+
+def on_factors(problem):
+    """Whether a problem is solved on its factors: few rows are as well combined to one kernel."""
+    return isinstance(problem.stack, FactorStack) and problem.n_samples > LARGEST_PART
 
 
 def at_once(n_samples):

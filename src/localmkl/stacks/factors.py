@@ -185,6 +185,17 @@ class FactorStack(Stack):
             products *= self.factors[:, None]
         return products
 
+    def combine(self, weights, memberships, out=None):
+        """Return the combined kernel of the rows: for few of them."""
+        out = np.empty((len(self), len(self))) if out is None else out
+        scaled = self.spread(weights if self.factors is None else weights * self.factors)
+        kept = np.flatnonzero(np.any(scaled != 0.0, axis=0))
+        features, out[...] = self.features()[:, kept], 0.0
+        for own, c in zip(np.sqrt(scaled[:, kept]), memberships.T, strict=True):
+            part = c[:, None] * features * own
+            out += part @ part.T
+        return out
+
     def moments(self, vectors):
         """Return ``Phi' u_j`` for the columns u_j of `vectors`, (l, n_features), in plain NumPy.
 
