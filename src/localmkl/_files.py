@@ -83,20 +83,20 @@ def check_place(path):
             draft.unlink()
 
 
-def scratch_array(shape):
+def scratch_array(shape, dtype=np.float64):
     """Return an array of numbers in a temporary file that is gone with the array, or with this process.
 
     Worker processes map the same file: where it has no name, by the handle that this process holds.
     """
     folder = tempfile.gettempdir()
-    size = 8 * int(np.prod(shape))
+    size = np.dtype(dtype).itemsize * int(np.prod(shape))
     handle, name = _nameless(folder), None
     if handle is None:
         handle, name = tempfile.mkstemp(prefix="localmkl-", dir=folder)
     try:
         with _naming(folder):
             _reserve(handle, size)
-        array = np.memmap(name or f"/proc/{os.getpid()}/fd/{handle}", np.float64, "r+", shape=shape)
+        array = np.memmap(name or f"/proc/{os.getpid()}/fd/{handle}", dtype, "r+", shape=shape)
     except BaseException:
         _drop(handle, name)
         raise

@@ -10,7 +10,7 @@ from dataclasses import field, make_dataclass
 PARAMETERS = {
     "kernels": """list of kernels, "precomputed" or None, default=None
     Kernels of `localmkl.kernels` or functions ``f(X, Y)``. With ``"precomputed"``, `X` is a
-    `GramStack` (or an array of shape (n_kernels, n_rows, n_columns)). None stands for a line and
+    `GramStack` (or an array of shape (n_kernels, n_rows, n_columns)) or a `FactorStack`. None stands for a line and
     three Gaussian widths, which suit standardised numeric columns.""",
     "C": """float, default=3.0
     Cost of the loss against the norm of the solution; larger fits the training data closer.""",
@@ -44,6 +44,14 @@ PARAMETERS = {
     "normalize": """{"multiplicative", "trace", "cosine", None}, default="multiplicative"
     Normalisation of every kernel, learned on the training rows. With precomputed kernels,
     ``"cosine"`` works on a copy.""",
+    "n_components": """int or None, default=None
+    None computes the Grams of all rows, n^2 numbers for each kernel. A number replaces every kernel by
+    features, at most so many, whose products are the kernel, or nearly so: cost and memory then grow with
+    n alone. Kernels with few features of their own (lines, counts) keep these; all others are compared
+    with so many training rows, the landmarks. ``approximation_error_`` and ``exact_gap`` say what it costs.""",
+    "landmarks": """{"random", "kmeans"}, default="random"
+    With `n_components`, how landmarks are chosen: at random, or near the centres of k-means (rows of
+    numbers only).""",
     "scale_C": """bool, default=True
     Whether to divide `C` by the size that memberships and the norm give the combined kernel at even
     weights, so that it means the same for every method, evenness, share, p and number of kernels:
@@ -67,7 +75,7 @@ PARAMETERS = {
     "class_weight": """dict, "balanced" or None, default=None
     Multiplies `C` for the samples of each class.""",
     "random_state": """int, RandomState instance or None, default=None
-    Seed of the restarts.""",
+    Seed of restarts and landmarks.""",
     "n_jobs": """int or None, default=None
     Threads over the classes of a multi-class problem; all of them read one Gram stack.""",
     "verbose": """int, default=0
@@ -110,6 +118,8 @@ ATTRIBUTES = {
     The fitted kernels; None with precomputed ones.""",
     "factors_": """ndarray of shape (n_kernels,)
     What the normalisation multiplies each Gram by.""",
+    "approximation_error_": """ndarray of shape (n_kernels,)
+    With `n_components`, the share of each kernel's trace that its features leave out.""",
 }
 
 

@@ -228,7 +228,8 @@ class BaseMKL(BaseEstimator, ABC):
         if self._precomputed if reset else self.kernels_ is None:
             return self._check_stack(X, reset=reset)
         if isinstance(X, Stack):
-            raise ValueError("A `GramStack` needs `kernels='precomputed'`, got other kernels.")
+            name = type(X).__name__
+            raise ValueError(f"A `{name}` needs `kernels='precomputed'`, got other kernels.")
         if hasattr(X, "columns") and hasattr(X, "iloc"):
             check_feature_names(self, X, reset=reset)
             check_n_features(self, X, reset=reset)
@@ -326,11 +327,7 @@ class BaseMKL(BaseEstimator, ABC):
 
     def _compare(self, X, context=None):
         """Return `X` checked, and its normalised Grams with the reference rows."""
-        known = notes = number = None
-        if context is not None and (number := context.number_of(X)) is not None:
-            notes = context.recall("distances", (number, self._partition), dict)
-            if context.stack is not None and not getattr(self, "transductive_", False):
-                known = context.cross_stack(number)
+        known, notes = self._known(X, context)
         groups = self._groups_in(X)
         X = self._check_rows(X, reset=False)
         if self.kernels_ is None:
@@ -342,6 +339,15 @@ class BaseMKL(BaseEstimator, ABC):
             return rows, NormalizedGrams(source, self.factors_, notes=notes)
         scales = cosine_scales(source.diagonals())
         return rows, NormalizedGrams(source, self.factors_, scales, self.cosine_scales_, notes)
+
+    def _known(self, X, context):
+        """Return the part of a context's stack that rows have, and where to note their distances, if any."""
+        number = None if context is None else context.number_of(X)
+        if number is None:
+            return None, None
+        notes = context.recall("distances", (number, self._partition), dict)
+        held = context.stack is not None and not getattr(self, "transductive_", False)
+        return context.cross_stack(number) if held else None, notes
 
     def _store_common(self, solutions):
         self.loss_ = self._loss

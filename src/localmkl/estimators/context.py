@@ -27,6 +27,8 @@ class FoldContext:
     kernels : list, optional
         The kernels, fitted on the training rows.
     cosine_scales : ndarray of shape (n_kernels, n_train), optional
+    features : FeatureMap, optional
+        Where the stack is one of features, what they come from.
     known : sequence of (rows, ndarray)
         Rows that decisions will be asked for, and their places in `stack`.
     parallel : bool
@@ -37,6 +39,7 @@ class FoldContext:
     train: Any = None
     kernels: list | None = None
     cosine_scales: np.ndarray | None = None
+    features: Any = None
     known: Sequence = ()
     parallel: bool = True
     _kept: dict[Any, Any] = field(default_factory=dict)

@@ -18,8 +18,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from localmkl._checks import check_evenness, check_integer, check_number, check_option
 from localmkl._resources import clustering_bytes, solving_bytes
-from localmkl.estimators.base import COSINE, BaseMKL
-from localmkl.estimators.gating import GATE_MATRICES, OneCluster, fit_gate, with_shared
+from localmkl.estimators.base import COSINE
+from localmkl.estimators.factors import FactorPart, FeatureRows, contributions
+from localmkl.estimators.gating import GATE_MATRICES, GATE_ROWS, OneCluster, fit_gate, with_shared
 from localmkl.estimators.groups import (
     Grouped,
     GroupGate,
@@ -41,7 +42,7 @@ GROUPS = "groups"
 GATES = ("kmeans", GROUPS)
 
 
-class ConvexMKL(BaseMKL):
+class ConvexMKL(FactorPart):
     """The convex methods: memberships, weights per cluster, certified solution."""
 
     scale_C = True
@@ -73,6 +74,8 @@ class ConvexMKL(BaseMKL):
         return self._over_classes(solve, prepared)
 
     def _solving_bytes(self, n_samples, n_kernels, n_problems, itemsize, models=1):
+        if self.n_components is not None:
+            return self._factor_bytes(n_samples, n_kernels, n_kernels * self.n_components)
         together, threads = min(at_once(n_samples), models * n_problems), 1
         if models == 1 and self.n_jobs not in (None, 1):
             together = threads = min(n_problems, effective_n_jobs(self.n_jobs))
@@ -88,11 +91,6 @@ class ConvexMKL(BaseMKL):
             factors=threads,  # side by side, problems let go of theirs before the next step
             steps=together if moving else 0,
         )
-
-    @property
-    def _n_rows_of_weights(self):
-        """Number of rows of the kernel weights, as far as the parameters say it."""
-        return 1
 
     @property
     def _starts_together(self):
@@ -148,6 +146,8 @@ class ConvexMKL(BaseMKL):
         return getattr(self, "shared_", 0.0)
 
     def _contributions_block(self, models, X, grams, rows):
+        if self._on_features:
+            return self._feature_contributions(models, X, grams, rows)
         alpha = np.vstack([model.dual_coef_ for model in models])
         weights = np.vstack(
             [np.reshape(m.kernel_weights_, (-1, *m.kernel_weights_.shape[-2:])) for m in models]
@@ -165,6 +165,14 @@ class ConvexMKL(BaseMKL):
             )
         parts *= weights
         parts *= memberships[:, None, :, None]
+        return parts
+
+
+    def _feature_contributions(self, models, X, grams, rows):
+        shape = -1, *np.shape(self.feature_coef_)[-2:]
+        coefficients = np.vstack([np.reshape(model.feature_coef_, shape) for model in models])
+        parts = contributions(grams.features(rows), self.widths_, coefficients)
+        parts *= self._memberships_block(X, grams, rows)[:, None, :, None]
         return parts
 
 
@@ -221,7 +229,6 @@ class LocalMKL(LpNormMKL):
     gate_kernel: Any = None
     groups: Any = None
     n_init = 10
-    random_state: Any = None
     _hard = True
 
     def fit(self, X, y, sample_weight=None, unlabeled=None, groups=None):
@@ -270,6 +277,7 @@ class LocalMKL(LpNormMKL):
         return self.n_clusters + (self.shared > 0.0)
 
     def _gating_bytes(self, n_samples):
+        n_samples = n_samples if self.n_components is None else min(n_samples, GATE_ROWS)
         if not isinstance(self.gate, str) or self._by_groups or self.shared == 1.0:
             return 0
         return clustering_bytes(n_samples, self.n_clusters, self.n_init)
@@ -345,6 +353,9 @@ class LocalMKL(LpNormMKL):
 
     def _check_unlabeled(self, X, unlabeled, n_train):
         """Check the unlabelled rows and take them in as reference rows of prediction."""
+        if self._on_features and not self._precomputed:
+            unlabeled = self._check_rows(unlabeled, reset=False)
+            return FeatureRows(concatenate_rows(X, unlabeled), self.features_, self.factors_)
         if self._precomputed:
             joint = unlabeled if isinstance(unlabeled, Stack) else GramStack(unlabeled)
             joint.check_training()

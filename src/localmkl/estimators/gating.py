@@ -8,16 +8,25 @@ from copy import copy
 
 import numpy as np
 from sklearn.base import clone
+from sklearn.utils import check_random_state
 
 from localmkl._checks import check_memberships
+from localmkl._sklearn import take
 from localmkl.estimators.context import identity, parameters_key
+from localmkl.estimators.factors import FeatureRows
 from localmkl.estimators.groups import GroupGate
 from localmkl.gates import KernelKMeansGate
-from localmkl.kernels.stack import NormalizedGrams, fit_kernel
-from localmkl.stacks import Stack
+from localmkl.kernels.features import fit_features
+from localmkl.kernels.stack import NormalizedGrams, fit_kernel, take_rows
+from localmkl.stacks import FactorStack, Stack
+from localmkl.stacks.factors import feature_blocks
 
 PARTITION = ("normalize", "gate", "gate_kernel", "n_clusters", "n_init", "random_state")
 """Parameters that the partition of the training rows depends on, beside the kernels."""
+
+GATE_ROWS = 4096
+"""Most rows that clusters are learned from on features, drawn at random: their means change little with more,
+and all restarts on them take about a second."""
 
 GATE_MATRICES = 2
 """Cross-Grams that exist while all kernels are averaged: the sum and the next; one for a single kernel."""
@@ -72,6 +81,36 @@ class GateKernel:
         if self.own is not None:
             return self.own(X, grams.source.Y)
         return grams.mean(rows) if self.index is None else grams.block(self.index, rows)
+
+
+class FeatureGateKernel(GateKernel):
+    """The gate's kernel on features: rows are compared with means in feature space, not with rows.
+
+    A cluster's mean is mu_j = sum_i a_ij phi(x_i). So d2_j = ||mu_j||^2 - 2 phi(x)'mu_j + k0(x, x): features
+    stand for the cross-Gram, and means for averages over training rows.
+    """
+
+    def fit_features(self, estimator, X, sample_weight):
+        """Learn the features of a kernel of its own."""
+        if self.own is not None:
+            self.fit(X, sample_weight)
+            self.own = fit_features(
+                [self.own],
+                X,
+                estimator.n_components,
+                sample_weight=sample_weight,
+                landmarks=estimator.landmarks,
+                random_state=estimator.random_state,
+            )
+        return self
+
+    def cross_gram(self, X, grams, rows=slice(None)):
+        """Return the features of a block of rows whose products are k0."""
+        if self.own is not None:
+            return self.own.transform(X, dtype=np.float64)
+        n_kernels = len(grams.factors)
+        chosen = np.full(n_kernels, 1.0 / n_kernels) if self.index is None else np.eye(n_kernels)[self.index]
+        return grams.scaled(rows, chosen * grams.factors)
 
 
 class KMeansGate:
@@ -196,6 +235,7 @@ def fit_gate(estimator, X, groups, stack, sample_weight, unlabeled, context):
             lambda: copy(partition).set_params(evenness=evenness).sharpen(distances, weights),
         )
         return KMeansGate(clustering, kernel), clustering.memberships_at(distances[:n_train])
+    rows = getattr(estimator, "rows_", X)
     if hasattr(gate, "predict_proba") or callable(gate):
         if estimator._precomputed:
             raise ValueError(
@@ -203,7 +243,7 @@ def fit_gate(estimator, X, groups, stack, sample_weight, unlabeled, context):
                 "there are no rows to give to a model or a function."
             )
         return context.recall(
-            "model", (identity(gate), hard), lambda: _fitted(ModelGate(gate, hard), n_train, estimator.rows_)
+            "model", (identity(gate), hard), lambda: _fitted(ModelGate(gate, hard), n_train, rows)
         )
     rows = X if estimator._precomputed else stack
     return _fitted(MatrixGate(gate, hard), n_train, rows, n_train)
@@ -217,6 +257,8 @@ def _fitted(gate, n_train, *rows):
 
 def _partition(estimator, X, stack, sample_weight, weights, unlabeled):
     """Return the gate kernel, its hard partition, and the distances of the partitioned rows."""
+    if isinstance(stack, FactorStack):
+        return _partition_on_features(estimator, X, stack, sample_weight, weights, unlabeled)
     kernel = GateKernel(estimator.gate_kernel, stack.n_kernels, estimator._precomputed).fit(X, sample_weight)
     if unlabeled is None:
         gram = kernel.training_gram(X, stack, estimator.factors_)
@@ -228,6 +270,31 @@ def _partition(estimator, X, stack, sample_weight, weights, unlabeled):
         estimator.n_clusters, None, n_init=estimator.n_init, random_state=estimator.random_state
     ).fit(gram, weights)
     return kernel, partition, partition.distances(gram)
+
+
+def _partition_on_features(estimator, X, stack, sample_weight, weights, unlabeled):
+    """Do as `_partition` does, with clusters of a sample of the rows."""
+    kernel = FeatureGateKernel(estimator.gate_kernel, stack.n_kernels, estimator._precomputed)
+    kernel.fit_features(estimator, X, sample_weight)
+    grams = FeatureRows(stack, None, estimator.factors_)
+    if unlabeled is not None:
+        grams = unlabeled if isinstance(unlabeled, FeatureRows) else FeatureRows(unlabeled, None, grams.factors)
+        X = grams.rows
+    n_rows = grams.shape[0]
+    chosen = np.arange(n_rows) if weights is None else np.flatnonzero(weights > 0.0)
+    if len(chosen) > GATE_ROWS:
+        rng = check_random_state(estimator.random_state)
+        chosen = np.sort(rng.choice(chosen, GATE_ROWS, replace=False))
+    features = kernel.cross_gram(take(X, chosen), grams, chosen)
+    partition = KernelKMeansGate(
+        estimator.n_clusters, None, n_init=estimator.n_init, random_state=estimator.random_state
+    ).fit(features @ features.T, None if weights is None else weights[chosen])
+    partition.averages_ = features.T @ partition.averages_
+    blocks = (
+        partition.distances(kernel.cross_gram(take_rows(X, rows), grams, rows))
+        for rows in feature_blocks(n_rows)
+    )
+    return kernel, partition, np.concatenate(list(blocks))
 
 
 def _maybe_hard(memberships, hard):

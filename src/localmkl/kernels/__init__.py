@@ -11,6 +11,7 @@ _HOME = {
     "CallableKernel": "vectors",
     "Chi2": "vectors",
     "CrossGrams": "stack",
+    "FactorStack": "stack",
     "FeatureMap": "features",
     "GappedKmer": "sequences",
     "GramStack": "stack",
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     from localmkl.kernels.stack import (  # noqa: F401
         NORMALIZATIONS,
         CrossGrams,
+        FactorStack,
         GramStack,
         compute_stack,
         fit_kernels,

@@ -16,6 +16,7 @@ from sklearn.base import clone
 from localmkl import _checks
 from localmkl._resources import computing_bytes, require_memory
 from localmkl.kernels.vectors import CallableKernel, Kernel
+from localmkl.stacks import FactorStack as FactorStack
 from localmkl.stacks import GramStack, Stack, cosine_scales
 
 NORMALIZATIONS = ("multiplicative", "trace", "cosine", None)

@@ -243,6 +243,11 @@ class FactorStack(Stack):
             return table, rows if self.rows is None else self.rows[rows]
         return self.features(rows, self.dtype), np.arange(len(rows))
 
+    def norms(self, vectors):
+        """Return ``u_j' K_m u_j`` for the columns u_j of `vectors`, (l, n_kernels)."""
+        norms = self.fold(np.square(self.moments(vectors)))
+        return norms if self.factors is None else norms * self.factors
+
     @property
     def n_terms(self):
         """Additions behind a score: rows of a block, blocks, features."""

@@ -1,0 +1,285 @@
+"""Models on features: kernels of low rank, K_m = Phi_m Phi_m', from training to prediction.
+
+    f(x) = sum_j c_j(x) sum_m phi_m(x)'v_jm + b,   v_jm = beta_jm a_jm
+
+What such a model keeps of its training rows are landmarks (in its `FeatureMap`) and the coefficients v.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from localmkl._checks import check_integer, check_option
+from localmkl._files import scratch_array
+from localmkl._resources import NUMBER, available_memory, matrix_bytes
+from localmkl._sklearn import count_rows
+from localmkl.estimators.base import COSINE, BaseMKL
+from localmkl.estimators.groups import Grouped
+from localmkl.kernels import fit_kernels
+from localmkl.kernels.features import LANDMARKS, fit_features
+from localmkl.kernels.stack import take_rows
+from localmkl.solvers.factored import LARGEST_PART
+from localmkl.stacks import FactorStack, Stack, cosine_scales
+from localmkl.stacks.factors import feature_blocks
+
+DOUBLE_BYTES = 2**28
+"""Features are kept in float64 up to this size, and in float32 above: their rounding is far below what
+landmarks leave out."""
+IN_MEMORY = 0.5
+"""Share of the free memory that features may take; larger ones are written to a temporary file."""
+
+
+ROW_VECTORS = 40
+"""Vectors of one number a row that a fit on features keeps beside memberships and diagonals."""
+
+
+class FactorPart(BaseMKL):
+    """The part of the convex estimators that works on features in place of Grams.
+
+    It does so if `n_components` says how many, or if the rows are a `FactorStack`.
+    """
+
+    n_components: Any = None
+    landmarks = LANDMARKS[0]
+    random_state: Any = None
+
+    def _check_parameters(self):
+        super()._check_parameters()
+        check_option("landmarks", self.landmarks, LANDMARKS)
+        if self.n_components is None:
+            return
+        check_integer("n_components", self.n_components, low=1)
+        if self._precomputed:
+            raise ValueError(
+                "`n_components` needs rows and kernels, got kernels='precomputed'; for features of your own, "
+                "pass a `FactorStack` and leave `n_components` at None."
+            )
+
+    @property
+    def _on_features(self):
+        """Whether the fitted model has features in place of Grams."""
+        return hasattr(self, "widths_")
+
+    def _check_stack(self, X, *, reset):
+        if reset and not isinstance(X, FactorStack):
+            return super()._check_stack(X, reset=reset)
+        if reset:
+            X = X.training_part()
+            X.check_training()
+            self.n_features_in_ = X.n_features
+            self.columns_ = X.origin, None
+            return X
+        if self._on_features != isinstance(X, FactorStack):
+            kinds = ("a `FactorStack`", "a `GramStack`")
+            expected, came = kinds if self._on_features else kinds[::-1]
+            came = came if isinstance(X, Stack) else type(X).__name__
+            raise ValueError(f"The rows must be {expected}, as those of the fit were, got {came}.")
+        if not self._on_features:
+            return super()._check_stack(X, reset=reset)
+        X.check_finite()
+        if list(X.widths) != list(self.widths_):
+            raise ValueError(
+                f"The stack must hold features of the fit's {len(self.widths_)} kernels, "
+                f"{_counted(self.widths_)} of them, got {_counted(X.widths)}."
+            )
+        return X
+
+    def _fit_stack(self, X, sample_weight, context):
+        stack = super()._fit_stack(X, sample_weight, context)
+        if not isinstance(stack, FactorStack):
+            return stack
+        self.widths_, self.cosine_scales_ = list(stack.widths), None
+        if not self._precomputed:
+            del self.rows_
+            if context.stack is not None:
+                self.features_ = context.features
+            whole = context.recall("trace", None, lambda: self.features_.diagonals(X).sum(axis=1))
+            kept = stack.diagonals().sum(axis=1)
+            lost = np.divide(whole - kept, whole, out=np.zeros(len(whole)), where=whole > 0.0)
+            self.approximation_error_ = np.clip(lost, 0.0, 1.0)  # where nothing is lost, rounding is left
+        return stack
+
+    def _compute_stack(self, X, sample_weight):
+        if isinstance(X, FactorStack):
+            return unit_rows(X) if self.normalize == COSINE else X, None, None
+        if self.n_components is None:
+            return super()._compute_stack(X, sample_weight)
+        kernels = fit_kernels(self._kernel_list, X, sample_weight)
+        self.features_, stack = self._features_of(kernels, X, sample_weight)
+        return stack, kernels, None
+
+    def _features_of(self, kernels, X, sample_weight, rows=None):
+        """Return the feature map that some training rows of X give, and the stack of all rows."""
+        return features_of(
+            kernels,
+            X,
+            self.n_components,
+            sample_weight=sample_weight,
+            landmarks=self.landmarks,
+            random_state=self.random_state,
+            cosine=self.normalize == COSINE,
+            rows=rows,
+        )
+
+    def _finish(self, prepared, solutions):
+        model = super()._finish(prepared, solutions)
+        if self._on_features:
+            pairs = zip(prepared.problems, solutions, strict=True)
+            self.feature_coef_ = self._stacked([coefficients(*pair) for pair in pairs])
+        return model
+
+    def _compare(self, X, context=None):
+        if not self._on_features:
+            return super()._compare(X, context)
+        known, notes = self._known(X, context)
+        groups = self._groups_in(X)
+        X = self._check_rows(X, reset=False)
+        rows = X if groups is None else Grouped(X, groups)
+        if known is not None:
+            return rows, FeatureRows(known, None, self.factors_, notes)
+        if self._precomputed:
+            X = unit_rows(X) if self.normalize == COSINE else X
+            return rows, FeatureRows(X, None, self.factors_, notes)
+        return rows, FeatureRows(X, self.features_, self.factors_, notes)
+
+    def _fitting_bytes(self, X, n_problems, unlabeled=None, held=False):
+        if self.n_components is None and not isinstance(X, FactorStack):
+            return super()._fitting_bytes(X, n_problems, unlabeled, held)
+        n_samples, given = count_rows(X), isinstance(X, FactorStack)
+        n_kernels = X.n_kernels if given else self._n_kernels
+        width = X.n_features if given else n_kernels * self.n_components
+        features = 0 if given or held else features_bytes(n_samples, width)
+        return n_kernels, features + self._factor_bytes(n_samples, n_kernels, width)
+
+    def _factor_bytes(self, n_samples, n_kernels, n_features):
+        """Return the peak of a fit on features, beyond these."""
+        n_clusters = self._n_rows_of_weights
+        vectors = (ROW_VECTORS + 3 * n_kernels + 3 * n_clusters) * NUMBER * min(n_samples, 10**12)
+        rows = min(n_samples, LARGEST_PART)
+        return vectors + 3 * matrix_bytes(rows) + matrix_bytes(rows, 2 * (n_clusters + 1) * n_features)
+
+    @property
+    def _n_rows_of_weights(self):
+        """Number of rows of the kernel weights, as far as the parameters say it."""
+        return 1
+
+
+def _counted(widths):
+    return ", ".join(map(str, widths))
+
+
+def features_of(kernels, X, n_components, *, sample_weight=None, landmarks, random_state, cosine, rows=None):
+    """Return the `FeatureMap` of fitted kernels, learned on some rows of X, and the `FactorStack` of all.
+
+    Parameters
+    ----------
+    rows : ndarray, optional
+        The training rows, where they are not all.
+    """
+    training = X if rows is None else take_rows(X, rows)
+    features = fit_features(
+        kernels,
+        training,
+        n_components,
+        sample_weight=sample_weight,
+        landmarks=landmarks,
+        random_state=random_state,
+        cosine=cosine,
+    )
+    table = features.transform(X, out=room_for(count_rows(X), features.n_features))
+    return features, FactorStack.of_table(table, features.widths)
+
+
+def room_for(n_rows, n_features):
+    """Return an array for features: in memory, or in a temporary file if that is too little."""
+    shape = n_rows, n_features
+    dtype = np.dtype(np.float64 if matrix_bytes(*shape) <= DOUBLE_BYTES else np.float32)
+    available = available_memory()
+    needed = matrix_bytes(*shape, itemsize=dtype.itemsize)
+    if available is not None and needed > IN_MEMORY * available:
+        return scratch_array(shape, dtype)
+    return np.empty(shape, dtype=dtype)
+
+
+def features_bytes(n_rows, n_features):
+    """Return the bytes of memory that features take, as `room_for` places them."""
+    needed = matrix_bytes(n_rows, n_features)
+    needed = needed if needed <= DOUBLE_BYTES else needed // 2
+    available = available_memory()
+    return 0 if available is not None and needed > IN_MEMORY * available else needed
+
+
+class FeatureRows:
+    """New rows seen through their features; it stands where `NormalizedGrams` stand.
+
+    Parameters
+    ----------
+    rows : rows, or a FactorStack of them
+    features : FeatureMap or None
+        None if the rows are a stack already.
+    factors : ndarray of shape (n_kernels,)
+    notes : dict or None
+        Where results about blocks of rows are kept, for rows that will come again.
+    """
+
+    def __init__(self, rows, features, factors, notes=None):
+        self.rows, self.map, self.factors, self.notes = rows, features, factors, notes
+        self.widths = rows.widths if features is None else features.widths
+
+    @property
+    def shape(self):
+        """Number of rows, and of the numbers that each takes: features, and values of kernels."""
+        n_compared = 0 if self.map is None else self.map.n_landmarks
+        return count_rows(self.rows), sum(self.widths) + n_compared
+
+    def features(self, rows=slice(None)):
+        """Return the features of a block of rows, (n_rows, n_features)."""
+        if self.map is None:
+            return self.rows.features(rows)
+        return self.map.transform(take_rows(self.rows, rows), dtype=np.float64)
+
+    def scaled(self, rows, scales):
+        """Return the features of a block of rows, those of each kernel multiplied by the root of its scale."""
+        return self.features(rows) * np.sqrt(np.repeat(scales, self.widths))
+
+    def diagonals(self):
+        """Return ``k_m(x, x)`` of the rows, (n_kernels, n_rows)."""
+        edges = np.concatenate([[0], np.cumsum(self.widths)[:-1]])
+        blocks = [
+            np.add.reduceat(np.square(self.features(rows)), edges, axis=1)
+            for rows in feature_blocks(self.shape[0])
+        ]
+        return np.concatenate(blocks).T * self.factors[:, None]
+
+    def note(self, rows, make):
+        """Return what ``make()`` returned, now or before, for a block of rows."""
+        if self.notes is None:
+            return make()
+        key = rows.start, rows.stop
+        if key not in self.notes:
+            self.notes[key] = make()
+        return self.notes[key]
+
+
+def coefficients(problem, solution):
+    """Return the v of a solution, (l, n_features)."""
+    stack = problem.stack
+    weights = solution.weights if stack.factors is None else solution.weights * stack.factors
+    return stack.spread(weights) * stack.moments(problem.cluster_parts(solution.alpha))
+
+
+def contributions(features, widths, coefficients):
+    """Return ``phi_m(x)'v_kjm``, (n_rows, n_problems, l, M), for coefficients (n_problems, l, R)."""
+    n_problems, n_clusters, n_features = coefficients.shape
+    parts = np.empty((len(features), n_problems, n_clusters, len(widths)))
+    first = 0
+    for m, width in enumerate(widths):
+        own = coefficients[:, :, first : first + width].reshape(-1, width)
+        parts[..., m] = (features[:, first : first + width] @ own.T).reshape(parts.shape[:3])
+        first += width
+    return parts
+
+
+def unit_rows(stack):
+    """Return a stack whose features have length one in each kernel: the cosine normalisation."""
+    return stack.divided(cosine_scales(stack.diagonals()), in_place=False)
