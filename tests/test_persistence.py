@@ -610,6 +610,20 @@ def test_a_gate_whose_kernel_is_not_there_is_refused(index, fitted, tmp_path):
     refused(seal(skops.io.dumps(model)), tmp_path, DAMAGED)
 
 
+@pytest.mark.parametrize("shared", [0.5, 1.0])
+def test_groups_that_do_not_fit_are_refused(shared, tmp_path):
+    groups = np.where(np.arange(len(Y)) % 3 > 0, "Ulm", "Bonn")
+    model = make(CLMKLClassifier, gate="groups", shared=shared).fit(X, Y, groups=groups)
+    model.groups_ = model.groups_[:-1]
+    refused(seal(skops.io.dumps(model)), tmp_path, DAMAGED)
+    model.groups_ = groups
+    if shared < 1.0:
+        model.gate_.table = 2.0 * model.gate_.table
+    else:
+        del model.groups_
+    refused(seal(skops.io.dumps(model)), tmp_path, DAMAGED)
+
+
 def test_every_missing_attribute_of_a_fitted_model_is_noticed_or_not_needed(fitted, tmp_path):
     for name in vars(pickle.loads(fitted)):
         model = pickle.loads(fitted)

@@ -153,6 +153,7 @@ def test_models_of_groups_are_cross_validated_whatever_their_rows(data, kind, tm
     assert "Cross-validated on the training data: 60 samples in 2 folds" in text
     assert "Within 3 groups, HLMKL has" in text
     assert ("MKL is not compared: all is shared" in text) == (kind == "all shared")
+    assert ("as in the model; those of MKL are chosen anew" in text) == (kind in ("search", "grid"))
 
 
 def test_shared_parts_beside_clusters_are_named_and_are_no_main_cluster(tmp_path):
@@ -172,6 +173,7 @@ def test_shared_parts_beside_clusters_are_named_and_are_no_main_cluster(tmp_path
 
 def test_sequences_of_groups_have_positions_and_a_regression_has_errors_by_group(data, tmp_path):
     X, _, groups = (part[:60] for part in data)
+    groups = np.where(np.arange(60) == 7, "rare", groups)
     sequences = ["".join("ACGT"[int(abs(9 * value)) % 4] for value in row[:8]) for row in X]
     kernels = [WeightedDegree(1), WeightedDegree(2)]
     model = HLMKLRegressor(kernels, gate="groups", shared=0.3).fit(sequences, X[:, 0], groups=groups)
@@ -179,6 +181,7 @@ def test_sequences_of_groups_have_positions_and_a_regression_has_errors_by_group
     text = text_of(path)
     assert "in mouse position" in text
     assert "HLMKL has a mean RMSE of" in text
+    assert "There is no separate model for rare: too few training rows." in text
 
 
 def test_what_a_report_on_groups_lacks_is_said(data, model, tmp_path):

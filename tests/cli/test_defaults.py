@@ -216,3 +216,13 @@ def test_folds_have_their_part_of_every_class_in_every_group():
     content = Content(Path("x"), TABLE, y, y, groups=np.repeat(["g", "h"], [30, 15]))
     assert len(np.unique(tuning._alike(content, True, 5))) == 4
     assert tuning._alike(content, True, 6) is y
+    assert len(np.unique(tuning._alike(content, False, 15))) == 2
+    assert tuning._alike(content, False, 16) is None  # groups too small for the folds
+
+
+def test_two_clusters_are_searched_with_memberships_that_differ():
+    known = localmkl.CLMKLClassifier().get_params(deep=False)
+    for values in (tuning.QUICK, tuning.FULL):
+        for n_clusters, fewest in ((1, 1.0), (2, 0.5), (3, 1 / 3)):
+            found = tuning.candidates(known, {"n_clusters": [n_clusters]}, values)[1]["evenness"]
+            assert found == [1.0] if n_clusters == 1 else fewest < min(found) <= max(found) < 1.0

@@ -320,6 +320,19 @@ def test_what_is_followed_is_scored_as_in_a_grid_and_kept_in_the_same_file(tmp_p
     np.testing.assert_array_equal(scores_of(again), scores_of(search))
 
 
+@pytest.mark.parametrize("name, values", [("shared", [0.5, 1.0]), ("p", [2.0, np.inf])])
+def test_nothing_is_followed_beyond_what_is_allowed(name, values):
+    X, y = data()
+
+    def largest(model, X, y):
+        return min(getattr(model, name), 1e3)
+
+    model = HLMKLClassifier(random_state=0)
+    search = MKLSearchCV(model, {name: values}, cv=2, follow=[name], scoring=largest)
+    assert [one[name] for one in search.fit(X, y).cv_results_["params"]] == values
+    assert search.best_params_ == {name: values[-1]}
+
+
 def test_an_interruption_while_values_are_followed_keeps_what_was_found_before():
     X, y = data()
 

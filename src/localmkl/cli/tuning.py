@@ -116,8 +116,8 @@ def candidates(known, given, values, *, by_groups=False):
     local |= {"shared": None if apart == [None] else apart}
     if "evenness" in known and not by_groups:
         fewest = min(given.get("n_clusters", [known["n_clusters"]]))
-        possible = [value for value in values.evenness if value > 1.0 / fewest] or [1.0]
-        local["evenness"] = given.get("evenness", possible)
+        possible = [value for value in values.evenness if value > 1.0 / fewest]
+        local["evenness"] = given.get("evenness", possible or [max(known["evenness"], 1.0 / fewest)])
     grids += [{name: tried for name, tried in local.items() if tried is not None}] if apart else []
     return grids
 
@@ -221,20 +221,23 @@ def _folds(order, estimator, content, options):
             f"{what} has {rarest} rows, too few for {n_folds} folds; give fewer --folds, or more rows."
         )
     classes = is_classifier(estimator)
-    kind = StratifiedKFold if classes or content.groups is not None else KFold
+    alike = content.y if classes else None
+    if content.groups is not None:
+        alike = _alike(content, classes, n_folds)
+    kind = KFold if alike is None else StratifiedKFold
     splitter = kind(n_folds, shuffle=True, random_state=order.seed)  # files are often sorted by class
-    if content.groups is None:
-        return splitter
-    alike = _alike(content, classes, n_folds)
-    return list(splitter.split(alike, alike))
+    return splitter if content.groups is None else list(splitter.split(content.y, alike))
 
 
 def _alike(content, classes, n_folds):
-    """Return what every fold has its part of: groups, and within them classes, if each has enough rows."""
+    """Return what every fold has its part of: groups, and within them classes, if each has enough rows.
+
+    Else classes; None where there are none.
+    """
     groups = content.groups.astype(str)
     alike = np.char.add(np.char.add(groups, " "), content.y.astype(str)) if classes else groups
     enough = np.unique(alike, return_counts=True)[1].min() >= n_folds
-    return alike if enough or not classes else content.y
+    return alike if enough else content.y if classes else None
 
 
 def _run(search, content, order):

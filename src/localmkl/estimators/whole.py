@@ -92,6 +92,9 @@ def _check_fitted(model, run):
         shared = model._shared
         check_number("shared_", shared, low=0.0, high=1.0)
         _check_gate(model, n_references, n_clusters - (0.0 < shared < 1.0), n_kernels, run)
+        if getattr(model, "_by_groups", False):
+            groups = model.groups_
+            _require(groups.dtype.kind == "U" and groups.shape == (n_rows,), "its rows have no groups")
     _check_loss(model.loss_)
     _check_history(model)
 
@@ -248,11 +251,8 @@ def _check_group_gate(gate, model, n_clusters):
         gate.labels.dtype.kind == "U" and gate.labels.shape == (n_clusters,) and gate.known.dtype.kind == "U",
         "its gate has other groups than its weights",
     )
-    _numbers(gate, "table", (len(gate.known), n_clusters))
-    _require(
-        model.groups_.shape == model.memberships_.shape[:1] and set(model.groups_) <= set(gate.labels),
-        "its rows are of other groups than its gate",
-    )
+    check_memberships(_numbers(gate, "table", (None, n_clusters)), len(gate.known), "table")
+    _require(set(model.groups_) <= set(gate.labels), "its rows are of other groups than its gate")
 
 
 def _check_gate_kernel(kernel, model, n_kernels):

@@ -81,6 +81,14 @@ class Job:
                 "together, give a list of grids instead of one."
             ) from refused[first]
 
+    def is_allowed(self):
+        """Whether all candidates may be: one step beyond others there may be nothing."""
+        try:
+            self.check_candidates()
+        except ValueError:
+            return False
+        return True
+
     def failure(self, error):
         """Return an error with its traceback as text; raise it if the user wants to see it, or must."""
         if self.error_score == "raise" or isinstance(error, MemoryError):

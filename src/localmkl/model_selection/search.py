@@ -95,8 +95,9 @@ class MKLSearchCV(BaseSearchCV):
     follow : sequence of str, default=()
         Parameters, positive numbers such as `C`, whose best value is followed upwards where it is the
         largest tried: the next one, by the ratio of the last two, is tried with all values of the other
-        parameters, three times at most. Small costs are for `param_grid` to name: with a very small C a
-        model may order samples well and yet give all of them one label.
+        parameters, three times at most and not beyond what is allowed (an evenness of 1). Small costs are
+        for `param_grid` to name: with a very small C a model may order samples well and yet give all of them
+        one label.
     checkpoint : path-like or None, default=None
         A file of finished work. A search that is started again with the same file goes on where it was
         stopped, and gives the same table.
@@ -243,10 +244,10 @@ class MKLSearchCV(BaseSearchCV):
                 self._store(job, cells, len(folds), refit_metric)
                 run.forget_stacks()
                 further = [] if self.interrupted_ or stage == MOST_STEPS else self._beyond()
-                if not further:
+                following = replace(job, candidates=further)
+                if not further or not following.is_allowed():
                     break
-                job = replace(job, candidates=further)
-                self._check_job(job)
+                job = following
             if self.refit:
                 self._refit(job, grams)
         return self
@@ -384,7 +385,7 @@ def next_value(best, tried):
     (100.0, None, None)
     """
     values = np.unique(tried)
-    if len(values) < 2 or values[0] <= 0.0 or best != values[-1]:
+    if len(values) < 2 or values[0] <= 0.0 or best != values[-1] or np.isinf(best):
         return None
     return float(best) * (float(best) / float(values[-2]))
 

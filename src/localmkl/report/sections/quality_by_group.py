@@ -4,7 +4,7 @@ import numpy as np
 
 from localmkl.report import charts
 from localmkl.report.prose import Figure, Table, brief, count, listing
-from localmkl.report.refits import SEPARATE, UNSHARED
+from localmkl.report.refits import SEPARATE, UNSHARED, is_tuned
 from localmkl.report.sections.quality_figures import by_cluster_text, inks
 from localmkl.report.within import within_groups
 
@@ -97,7 +97,8 @@ def alone_text(subject, within):
     if new:
         text += f" There is no separate model for {_few(new)}: new to the model."
     if small:
-        text += f" There is no separate model for {_few(small)}: training rows of every class are missing."
+        why = "training rows of every class are missing" if subject.classifier else "too few training rows"
+        text += f" There is no separate model for {_few(small)}: {why}."
     return text
 
 
@@ -140,5 +141,6 @@ def _sharing(subject, found, within):
     if len(rows) < 2:
         return []
     head = ["shared", *(metric.name for metric in metrics)]
-    mean = _mean_of(within, metrics[0])
-    return [Table(f"What sharing does: {mean}, other parameters as in the model", head, rows)]
+    anew = "; those of MKL are chosen anew" if is_tuned(subject) and shared < 1.0 else ""
+    caption = f"What sharing does: {_mean_of(within, metrics[0])}, other parameters as in the model{anew}"
+    return [Table(caption, head, rows)]
