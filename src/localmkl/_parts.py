@@ -27,7 +27,14 @@ CLASSES = {
         for method in ("CLMKL", "HLMKL", "LMKL", "MKL", "UniformMKL")
         for task in ("Classifier", "Regressor")
     ],
-    "localmkl.estimators.gating": ["GateKernel", "KMeansGate", "MatrixGate", "ModelGate", "OneCluster"],
+    "localmkl.estimators.gating": [
+        "FeatureGateKernel",
+        "GateKernel",
+        "KMeansGate",
+        "MatrixGate",
+        "ModelGate",
+        "OneCluster",
+    ],
     "localmkl.estimators.groups": ["GroupGate"],
     "localmkl.gates": ["KernelKMeansGate"],
     "localmkl.kernels": [

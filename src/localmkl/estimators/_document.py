@@ -10,8 +10,8 @@ from dataclasses import field, make_dataclass
 PARAMETERS = {
     "kernels": """list of kernels, "precomputed" or None, default=None
     Kernels of `localmkl.kernels` or functions ``f(X, Y)``. With ``"precomputed"``, `X` is a
-    `GramStack` (or an array of shape (n_kernels, n_rows, n_columns)) or a `FactorStack`. None stands for a line and
-    three Gaussian widths, which suit standardised numeric columns.""",
+    `GramStack` (or an array of shape (n_kernels, n_rows, n_columns)) or a `FactorStack`. None stands
+    for a line and three Gaussian widths, which suit standardised numeric columns.""",
     "C": """float, default=3.0
     Cost of the loss against the norm of the solution; larger fits the training data closer.""",
     "loss": "",
@@ -48,7 +48,8 @@ PARAMETERS = {
     None computes the Grams of all rows, n^2 numbers for each kernel. A number replaces every kernel by
     features, at most so many, whose products are the kernel, or nearly so: cost and memory then grow with
     n alone. Kernels with few features of their own (lines, counts) keep these; all others are compared
-    with so many training rows, the landmarks. ``approximation_error_`` and ``exact_gap`` say what it costs.""",
+    with so many training rows, the landmarks. ``approximation_error_`` and ``exact_gap`` say what it
+    costs. Precomputed kernels are taken as they are.""",
     "landmarks": """{"random", "kmeans"}, default="random"
     With `n_components`, how landmarks are chosen: at random, or near the centres of k-means (rows of
     numbers only).""",

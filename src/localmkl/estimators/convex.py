@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from localmkl._checks import check_evenness, check_integer, check_number, check_option
 from localmkl._resources import clustering_bytes, solving_bytes
+from localmkl._sklearn import count_rows
 from localmkl.estimators.base import COSINE
 from localmkl.estimators.factors import FactorPart, FeatureRows, contributions
 from localmkl.estimators.gating import GATE_MATRICES, GATE_ROWS, OneCluster, fit_gate, with_shared
@@ -32,14 +33,17 @@ from localmkl.estimators.groups import (
 )
 from localmkl.estimators.rows import concatenate_rows, row_blocks
 from localmkl.kernels import CrossGrams
-from localmkl.kernels.stack import cosine_scales, take_rows
+from localmkl.kernels.stack import KernelStack, cosine_scales, take_rows
 from localmkl.solvers.convex import SOLVERS, at_once, solve_all, solve_convex
+from localmkl.solvers.exact import exact_gaps
 from localmkl.solvers.objective import Problem
 from localmkl.solvers.starts import even_start, neighbour_start
-from localmkl.stacks import GramStack, Stack
+from localmkl.stacks import FactorStack, GramStack, Stack
 
 GROUPS = "groups"
 GATES = ("kmeans", GROUPS)
+FEATURE_ROUNDING = 1e-6
+"""Share of the primal by which features in float32 may have made it too small: their own errors are 6e-8."""
 
 
 class ConvexMKL(FactorPart):
@@ -74,8 +78,8 @@ class ConvexMKL(FactorPart):
         return self._over_classes(solve, prepared)
 
     def _solving_bytes(self, n_samples, n_kernels, n_problems, itemsize, models=1):
-        if self.n_components is not None:
-            return self._factor_bytes(n_samples, n_kernels, n_kernels * self.n_components)
+        if self._rank is not None:
+            return self._factor_bytes(n_samples, n_kernels, n_kernels * self._rank)
         together, threads = min(at_once(n_samples), models * n_problems), 1
         if models == 1 and self.n_jobs not in (None, 1):
             together = threads = min(n_problems, effective_n_jobs(self.n_jobs))
@@ -116,6 +120,89 @@ class ConvexMKL(FactorPart):
         self.squared_norm_ = self._stacked([solution.squared_norm for solution in solutions])
         self.memberships_ = gate
         self.tau_, self.evenness_ = self.gate_.tau, self.gate_.evenness
+
+    def exact_gap(self, X, y, *, sample_weight=None, max_pairs=None, random_state=None, progress=None):
+        """Return how far a model on features is from the optimum of the exact problem.
+
+        The model is also an answer to the problem on exact kernels, with the same value, and its dual
+        variables bound that problem's optimum from below. Kernels between support vectors are computed block
+        by block; no Gram is stored.
+
+        Parameters
+        ----------
+        X : rows
+            The training rows, in their order; with groups, as ``fit`` had them.
+        y : array-like of shape (n_samples,)
+            Their labels or targets.
+        sample_weight : array-like of shape (n_samples,), optional
+            The weights of the fit.
+        max_pairs : int, optional
+            Estimate the gap from about so many pairs of support vectors, at random; all of them by default.
+        random_state : int, RandomState instance or None, default=None
+            Seed of the pairs.
+        progress : callable, optional
+            Called as ``progress(done, all)`` now and then.
+
+        Returns
+        -------
+        ExactGap
+            Its `gap` is the relative duality gap, `error` the standard error of an estimate, zero else; of
+            several classes, the one with the largest gap.
+
+        Examples
+        --------
+        >>> from localmkl import MKLClassifier
+        >>> from localmkl.datasets import make_localized
+        >>> X, y = make_localized(n_samples=200, random_state=0)[:2]
+        >>> few, many = (MKLClassifier(n_components=r, random_state=0).fit(X, y) for r in (20, 100))
+        >>> few.exact_gap(X, y).gap > many.exact_gap(X, y).gap > 0.0
+        True
+        """
+        check_is_fitted(self)
+        if not self._on_features or self._precomputed:
+            raise ValueError(
+                "`exact_gap` is for models with `n_components`, got one without; its `duality_gap_` is exact."
+            )
+        problems, alphas = self._exact_problems(X, y, sample_weight)
+        decisions = np.reshape(self._decide(X).T, (len(problems), -1))
+        norms = np.atleast_1d(self.squared_norm_)
+        primals = [
+            0.5 * norm + float(problem.C @ problem.loss.value(own, problem.y))
+            for norm, problem, own in zip(norms, problems, decisions, strict=True)
+        ]
+        approximation = None
+        if max_pairs is not None:
+            table = self.features_.transform(self._check_rows(X, reset=False))
+            approximation = FactorStack.of_table(table, self.widths_).scaled(self.factors_)
+        gaps = exact_gaps(
+            problems,
+            alphas,
+            primals,
+            primal_error=FEATURE_ROUNDING,
+            approximation=approximation,
+            max_pairs=max_pairs,
+            random_state=random_state,
+            progress=progress,
+        )
+        return max(gaps, key=attrgetter("gap"))
+
+    def _exact_problems(self, X, y, sample_weight):
+        """Return the problems on exact kernels that the training rows pose, and the dual variables found."""
+        rows, y = self._check_rows(X, reset=False), self._check_y(y)
+        weights = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+        targets, costs = self._targets(y, weights)
+        alphas = np.atleast_2d(self.dual_coef_)
+        if count_rows(rows) != alphas.shape[1] or len(y) != alphas.shape[1]:
+            raise ValueError(
+                f"`X` and `y` must be the {alphas.shape[1]} training rows of the fit, got {count_rows(rows)} "
+                f"rows and {len(y)} labels."
+            )
+        stack = KernelStack(self.kernels_, rows)
+        if self.normalize == COSINE:
+            stack = KernelStack(self.kernels_, rows, cosine_scales(stack.diagonals()))
+        stack = stack.scaled(self.factors_)
+        pairs = zip(targets, self.C_ * costs, strict=True)
+        return [self._problem(stack, self.memberships_, *pair) for pair in pairs], list(alphas)
 
     def memberships(self, X, groups=None):
         """Return the memberships of new rows in the clusters.
@@ -166,7 +253,6 @@ class ConvexMKL(FactorPart):
         parts *= weights
         parts *= memberships[:, None, :, None]
         return parts
-
 
     def _feature_contributions(self, models, X, grams, rows):
         shape = -1, *np.shape(self.feature_coef_)[-2:]
@@ -277,7 +363,7 @@ class LocalMKL(LpNormMKL):
         return self.n_clusters + (self.shared > 0.0)
 
     def _gating_bytes(self, n_samples):
-        n_samples = n_samples if self.n_components is None else min(n_samples, GATE_ROWS)
+        n_samples = n_samples if self._rank is None else min(n_samples, GATE_ROWS)
         if not isinstance(self.gate, str) or self._by_groups or self.shared == 1.0:
             return 0
         return clustering_bytes(n_samples, self.n_clusters, self.n_init)

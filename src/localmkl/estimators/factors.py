@@ -46,14 +46,13 @@ class FactorPart(BaseMKL):
     def _check_parameters(self):
         super()._check_parameters()
         check_option("landmarks", self.landmarks, LANDMARKS)
-        if self.n_components is None:
-            return
-        check_integer("n_components", self.n_components, low=1)
-        if self._precomputed:
-            raise ValueError(
-                "`n_components` needs rows and kernels, got kernels='precomputed'; for features of your own, "
-                "pass a `FactorStack` and leave `n_components` at None."
-            )
+        if self.n_components is not None:
+            check_integer("n_components", self.n_components, low=1)
+
+    @property
+    def _rank(self):
+        """Most features of a kernel; None where Grams are computed, or kernels are taken as they are."""
+        return None if self._precomputed else self.n_components
 
     @property
     def _on_features(self):
@@ -102,7 +101,7 @@ class FactorPart(BaseMKL):
     def _compute_stack(self, X, sample_weight):
         if isinstance(X, FactorStack):
             return unit_rows(X) if self.normalize == COSINE else X, None, None
-        if self.n_components is None:
+        if self._rank is None:
             return super()._compute_stack(X, sample_weight)
         kernels = fit_kernels(self._kernel_list, X, sample_weight)
         self.features_, stack = self._features_of(kernels, X, sample_weight)
@@ -143,11 +142,11 @@ class FactorPart(BaseMKL):
         return rows, FeatureRows(X, self.features_, self.factors_, notes)
 
     def _fitting_bytes(self, X, n_problems, unlabeled=None, held=False):
-        if self.n_components is None and not isinstance(X, FactorStack):
+        if self._rank is None and not isinstance(X, FactorStack):
             return super()._fitting_bytes(X, n_problems, unlabeled, held)
         n_samples, given = count_rows(X), isinstance(X, FactorStack)
         n_kernels = X.n_kernels if given else self._n_kernels
-        width = X.n_features if given else n_kernels * self.n_components
+        width = X.n_features if given else n_kernels * self._rank
         features = 0 if given or held else features_bytes(n_samples, width)
         return n_kernels, features + self._factor_bytes(n_samples, n_kernels, width)
 
@@ -239,7 +238,7 @@ class FeatureRows:
         return self.map.transform(take_rows(self.rows, rows), dtype=np.float64)
 
     def scaled(self, rows, scales):
-        """Return the features of a block of rows, those of each kernel multiplied by the root of its scale."""
+        """Return the features of a block of rows, each kernel's multiplied by the root of its scale."""
         return self.features(rows) * np.sqrt(np.repeat(scales, self.widths))
 
     def diagonals(self):
@@ -270,7 +269,7 @@ def coefficients(problem, solution):
 
 def contributions(features, widths, coefficients):
     """Return ``phi_m(x)'v_kjm``, (n_rows, n_problems, l, M), for coefficients (n_problems, l, R)."""
-    n_problems, n_clusters, n_features = coefficients.shape
+    n_problems, n_clusters = coefficients.shape[:2]
     parts = np.empty((len(features), n_problems, n_clusters, len(widths)))
     first = 0
     for m, width in enumerate(widths):

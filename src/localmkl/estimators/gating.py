@@ -278,7 +278,9 @@ def _partition_on_features(estimator, X, stack, sample_weight, weights, unlabele
     kernel.fit_features(estimator, X, sample_weight)
     grams = FeatureRows(stack, None, estimator.factors_)
     if unlabeled is not None:
-        grams = unlabeled if isinstance(unlabeled, FeatureRows) else FeatureRows(unlabeled, None, grams.factors)
+        grams = (
+            unlabeled if isinstance(unlabeled, FeatureRows) else FeatureRows(unlabeled, None, grams.factors)
+        )
         X = grams.rows
     n_rows = grams.shape[0]
     chosen = np.arange(n_rows) if weights is None else np.flatnonzero(weights > 0.0)

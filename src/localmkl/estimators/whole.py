@@ -7,6 +7,7 @@
     memberships_     (n, l)                     gate_         knows N >= n reference rows and l clusters, one
                                                               less if a part is shared
     rows_            N rows for M kernels_; none of both with precomputed Grams
+    feature_coef_    (l, R) or (K, l, R), for R = sum(widths_) features, in place of rows_
 
 A model that was fitted has all this by construction. One that comes out of a file, or whose attributes
 were changed, is asked here, so that it fails now and not at a prediction.
@@ -23,11 +24,19 @@ from localmkl._sklearn import is_fitted
 from localmkl.estimators.base import COSINE
 from localmkl.estimators.convex import GlobalMKL
 from localmkl.estimators.gated import GatedMKL
-from localmkl.estimators.gating import GateKernel, KMeansGate, MatrixGate, ModelGate, OneCluster
+from localmkl.estimators.gating import (
+    FeatureGateKernel,
+    GateKernel,
+    KMeansGate,
+    MatrixGate,
+    ModelGate,
+    OneCluster,
+)
 from localmkl.estimators.groups import GroupGate
 from localmkl.kernels import (
     RBF,
     Chi2,
+    FeatureMap,
     Kernel,
     Polynomial,
     SequenceKernel,
@@ -128,7 +137,12 @@ def _problems(model):
 
 
 def _check_references(model, n_rows, n_kernels):
-    """Return with how many rows new ones are compared: the training rows, and unlabelled ones if any."""
+    """Return with how many rows new ones are compared: the training rows, and unlabelled ones if any.
+
+    A model on features compares with none, but has so many features.
+    """
+    if getattr(model, "_on_features", False):
+        return _check_factors(model, n_kernels)
     if model._precomputed:
         origin, columns = model.columns_
         n_references = model.n_features_in_
@@ -144,6 +158,26 @@ def _check_references(model, n_rows, n_kernels):
     if model.cosine_scales_ is not None:
         _numbers(model, "cosine_scales_", (n_kernels, n_references))
     return n_references
+
+
+def _check_factors(model, n_kernels):
+    """Return the number of features of a model that is made of them."""
+    widths = model.widths_
+    _require(isinstance(widths, list) and len(widths) == n_kernels, "its features are of other kernels")
+    for width in widths:
+        check_integer("width", width, low=1)
+    n_clusters = np.shape(model.kernel_weights_)[-2]
+    _numbers(model, "feature_coef_", (*_problems(model), n_clusters, sum(widths)))
+    _require(model.cosine_scales_ is None, "it has cosine scales beside features")
+    if not model._precomputed:
+        _require(isinstance(model.features_, FeatureMap), "it has no features")
+        check_feature_map(model.features_)
+        _require(
+            list(model.features_.widths) == widths and len(model.kernels_) == n_kernels,
+            "its features are others than its coefficients",
+        )
+        _numbers(model, "approximation_error_", (n_kernels,))
+    return sum(widths)
 
 
 def _check_rows(model, n_kernels):
@@ -228,7 +262,9 @@ def _check_gate(model, n_references, n_clusters, n_kernels, run):
     elif isinstance(gate, KMeansGate):
         clustering = gate.clustering
         check_integer("n_clusters", clustering.n_clusters, low=n_clusters)
-        _numbers(clustering, "averages_", (n_references, n_clusters))
+        own = getattr(gate.kernel, "own", None)
+        n_compared = own.n_features if isinstance(own, FeatureMap) else n_references
+        _numbers(clustering, "averages_", (n_compared, n_clusters))
         _numbers(clustering, "offsets_", (n_clusters,))
         check_number("tau_", clustering.tau_, low=0.0)
         _require(clustering.n_clusters == n_clusters, "its gate has other clusters than its weights")
@@ -242,8 +278,9 @@ def _check_gate(model, n_references, n_clusters, n_kernels, run):
         _require(
             isinstance(gate, ModelGate) and gate.n_clusters == n_clusters, "it has no gate of its clusters"
         )
-        if run:
-            gate.memberships(take_rows(model.rows_, slice(0, 1)), None, slice(0, 1))
+        rows = model.features_.landmarks if model._on_features else model.rows_
+        if run and rows is not None:
+            gate.memberships(take_rows(rows, slice(0, 1)), None, slice(0, 1))
 
 
 def _check_group_gate(gate, model, n_clusters):
@@ -256,8 +293,12 @@ def _check_group_gate(gate, model, n_clusters):
 
 
 def _check_gate_kernel(kernel, model, n_kernels):
-    _require(type(kernel) is GateKernel, "it has no gate kernel")
-    if kernel.own is not None:
+    on_features = getattr(model, "_on_features", False)
+    _require(type(kernel) is (FeatureGateKernel if on_features else GateKernel), "it has no gate kernel")
+    if kernel.own is not None and on_features:
+        _require(isinstance(kernel.own, FeatureMap), "its gate has no features")
+        check_feature_map(kernel.own)
+    elif kernel.own is not None:
         _require(kernel.index is None and not model._precomputed, "its gate has two kernels")
         _check_kernel(kernel.own, model.rows_, {})
     elif kernel.index is not None:

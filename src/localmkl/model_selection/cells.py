@@ -100,12 +100,12 @@ class Job:
         return split_params(self.X, self.fit_params, rows)
 
     def stack_key(self, grams, model, train):
-        """Return what identifies a model's stack: its fitted kernels (none if they cannot be), cosine."""
+        """Return what identifies a model's stack; of kernels that cannot be fitted, none."""
         try:
             states = grams.states(model, train, self.fit_params_of(train).get("sample_weight"))[1]
         except (TypeError, ValueError):  # the fit will say why
             states = ()
-        return states, model.normalize == COSINE
+        return grams.key(model, states, train)
 
     def bytes_of_fits(self, models, batches, folds):
         """Return what fits on folds (and predictions), and one on all rows, take beside the stacks."""

@@ -7,16 +7,18 @@ Stacks are kept in memory, one fold's at a time if all are too much; worker proc
 
 import tempfile
 
+import joblib
 import numpy as np
 
 from localmkl._files import scratch_array
 from localmkl._resources import available_memory, disk_room, matrix_bytes, require_memory
 from localmkl.estimators.base import COSINE
 from localmkl.estimators.context import FoldContext, identity
+from localmkl.estimators.factors import features_bytes, unit_rows
 from localmkl.kernels import compute_stack, fit_kernels
 from localmkl.kernels.stack import cosine_scales, take_rows
 from localmkl.kernels.vectors import CallableKernel
-from localmkl.stacks import GramStack, Stack
+from localmkl.stacks import FactorStack, GramStack, Stack
 
 WORKER = 2**27
 """Bytes of a worker process before it does anything."""
@@ -55,22 +57,22 @@ class SharedGrams:
 
         Parameters
         ----------
-        stacks : list of list of (states, cosine)
+        stacks : list of list of (states, cosine, rank)
             For every fold, what identifies each of its stacks.
         beside, at_last : int
             Bytes of memory that a fit on a fold, and one on all rows, take beside the stacks.
         workers : int
             Processes on this machine that fit at the same time, beside this one.
         """
-        gram = matrix_bytes(len(self.X))
-        sizes = {key: gram * self._n_grams(*key) for keys in stacks for key in keys}
+        sizes = {key: self._bytes_of(*key) for keys in stacks for key in keys}
         first = stacks[0][0]
         every, one_by_one = sum(sizes.values()), max(sum(sizes[k] for k in {first, *keys}) for keys in stacks)
         last = sizes[first] + (max(sizes.values()) if len(sizes) > 1 else 0)
         if self.in_files:
             beside = workers * (beside + WORKER) + self._copied_for_workers()
             self._require_room(every)
-        computing = 2 * gram if every else 0
+        on_features = isinstance(self.X, FactorStack) or first[2] is not None
+        computing = 2 * matrix_bytes(len(self.X)) if every and not on_features else 0
         beside, at_last = max(beside, computing), max(at_last, computing)
         available = available_memory()
         together = max(every + beside, last + at_last)
@@ -90,26 +92,42 @@ class SharedGrams:
                 "TMPDIR)."
             )
 
-    def _n_grams(self, states, cosine):
-        """Return how many Grams a stack has that is not there yet."""
+    def _bytes_of(self, states, cosine, rank):
+        """Return the bytes of a stack that is not there yet."""
+        if isinstance(self.X, FactorStack):
+            return 0
         if isinstance(self.X, Stack):
-            return self.X.n_kernels if cosine else 0
-        return len(states)
+            return self.X.n_kernels * matrix_bytes(len(self.X)) if cosine else 0
+        if rank is not None:
+            return features_bytes(len(self.X), len(states) * rank[0])
+        return len(states) * matrix_bytes(len(self.X))
 
     def _copied_for_workers(self):
         """Return the bytes of a given stack in memory: workers read a copy, in memory that they share."""
         return self.X.bytes_in_memory if isinstance(self.X, Stack) else 0
 
+    def key(self, model, states, train):
+        """Return what identifies a model's stack: its kernels, cosine, and where features come from."""
+        rank = None
+        if getattr(model, "_rank", None) is not None:
+            fold = None if train is None else joblib.hash(train)
+            rank = model.n_components, model.landmarks, identity(model.random_state), fold
+        return states, model.normalize == COSINE, rank
+
     def context(self, model, train, sample_weight, parallel):
         """Return the context of a model's fits on some training rows; None stands for all rows."""
         kernels, states = self.states(model, train, sample_weight)
-        cosine = model.normalize == COSINE
-        if (states, cosine) not in self._stacks:
-            self._stacks[states, cosine] = self._make(kernels, states, cosine)
-        stack, scales = self._stacks[states, cosine]
-        if train is not None:
-            scales = scales[:, train]
-        return FoldContext(stack, train, kernels, scales if cosine else None, parallel=parallel)
+        key = self.key(model, states, train)
+        if key not in self._stacks:
+            if key[2] is not None:
+                self._stacks[key] = model._features_of(kernels, self.X, sample_weight, train)[::-1]
+            else:
+                self._stacks[key] = self._make(kernels, states, key[1])
+        stack, beside = self._stacks[key]
+        if key[2] is not None:
+            return FoldContext(stack, train, kernels, features=beside, parallel=parallel)
+        scales = beside if train is None else beside[:, train]
+        return FoldContext(stack, train, kernels, scales if key[1] else None, parallel=parallel)
 
     def forget(self):
         """Drop the stacks but the first one, whose Grams may serve other folds."""
@@ -123,13 +141,16 @@ class SharedGrams:
         """
         if kernels is None:
             self.X.check_training()
-            return self._divided(self.X) if cosine else (self.X, np.ones((self.X.n_kernels, len(self.X))))
+            ones = np.ones((self.X.n_kernels, len(self.X)))
+            if cosine and isinstance(self.X, FactorStack):
+                return unit_rows(self.X), ones
+            return self._divided(self.X) if cosine else (self.X, ones)
         grams = self._allocate(len(kernels))
         scales = np.ones(grams.shape[:2])
         known = set()
         for m, state in enumerate(states):
-            for (others, divided), (stack, other_scales) in self._stacks.items():
-                if divided == cosine and state in others and m not in known:
+            for (others, divided, rank), (stack, other_scales) in self._stacks.items():
+                if rank is None and divided == cosine and state in others and m not in known:
                     grams[m] = stack.block(others.index(state))
                     scales[m] = other_scales[others.index(state)]
                     known.add(m)

@@ -174,7 +174,7 @@ class FactorStack(Stack):
     def plain_products(self, vectors, rows=None):
         """Return ``K_m u_j`` on some rows, or all, by way of the features' sums, in the precision given."""
         part = self if rows is None else self[rows]
-        sums = self[self.column_numbers()].moments(vectors) if rows is not None else self.moments(vectors)
+        sums = self._with(rows=self.columns).moments(vectors)
         products = np.empty((vectors.shape[1], self.n_kernels, len(part)), dtype=vectors.dtype)
         edges = np.concatenate([[0], np.cumsum(self.widths)])
         for block in feature_blocks(len(part)):
