@@ -88,11 +88,11 @@ def hold(model, chunks, firsts, dtype, threads):
     """Return the `Held` of some chunks, given a model that knows kernels, landmarks and classes."""
     counts = [count_rows(X) for X, _, _ in chunks]
     ends, n_features = np.cumsum([0, *counts]), model.features_.n_features
-    table, trace = np.empty((ends[-1], n_features), dtype=dtype), 0.0
+    table, trace = np.empty((ends[-1], n_features), dtype=dtype), np.zeros(model.features_.n_kernels)
     for (X, _, _), first, last in zip(chunks, ends[:-1], ends[1:], strict=True):
         rows = model._check_rows(X, reset=False)
         model.features_.transform(rows, out=table[first:last])
-        trace = trace + model.features_.diagonals(rows).sum(axis=1)
+        trace += model.features_.diagonals(rows).sum(axis=1)
     stack = FactorStack.of_table(table, model.features_.widths).using(parallel=threads > 1)
     return Held(
         stack,

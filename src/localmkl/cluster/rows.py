@@ -63,7 +63,11 @@ def chunks_of(X, y, sample_weight, client):
     if sum(lengths) == 0:
         raise ValueError("`X` must have at least one row, all its chunks are empty.")
     labels = _alike("y", y, lengths, client)
-    weights = [None] * len(rows) if sample_weight is None else _alike("sample_weight", sample_weight, lengths, client)
+    weights = (
+        [None] * len(rows)
+        if sample_weight is None
+        else _alike("sample_weight", sample_weight, lengths, client)
+    )
     firsts = np.cumsum([0, *lengths[:-1]]).tolist()
     parts = zip(rows, labels, weights, lengths, firsts, range(len(rows)), strict=True)
     return [Chunk(*part) for part in parts if part[3] > 0]
@@ -106,16 +110,16 @@ def _check_kind(name, collection):
 
 def _alike(name, collection, lengths, client):
     """Return the tasks of labels or weights whose chunks are those of the rows."""
-    if hasattr(collection, "chunks") and not np.isnan(collection.chunks[0]).any():
-        if len(collection) == sum(lengths):
-            collection = collection.rechunk({0: tuple(lengths)})
+    known = hasattr(collection, "chunks") and not np.isnan(collection.chunks[0]).any()
+    if known and len(collection) == sum(lengths):
+        collection = collection.rechunk({0: tuple(lengths)})
     parts, own = _pieces(name, collection, client)
     if sum(own) != sum(lengths):
         raise ValueError(f"`{name}` must have one entry for each of {sum(lengths)} rows, got {sum(own)}.")
     if list(own) != list(lengths):
         first = next(k for k, pair in enumerate(zip(own, lengths, strict=False)) if pair[0] != pair[1])
         raise ValueError(
-            f"`{name}` must have the chunks of the rows, got {own[first]} entries for the {lengths[first]} rows "
-            f"of chunk {first}; take both from one data frame."
+            f"`{name}` must have the chunks of the rows, got {own[first]} entries for the {lengths[first]} "
+            f"rows of chunk {first}; take both from one data frame."
         )
     return parts

@@ -1,7 +1,7 @@
 """Shards on the workers of a cluster, each within an actor that others can ask.
 
-Beside what every shard answers, these take part in two searches that need all rows: for the best intercept, and
-for the certificate. What they answer has the size of the weights, or of a few hundred breakpoints.
+Beside what every shard answers, these take part in what needs all rows: the best intercept and the
+certificate. What they answer has the size of the weights, or of some breakpoints of the loss.
 """
 
 import math
@@ -14,8 +14,8 @@ from localmkl.solvers import certify
 from localmkl.solvers.inner import balance
 from localmkl.solvers.shards import Shard
 
-BREAKPOINTS = 512
-"""Breakpoints of the loss that a shard tells at a time: as few rounds find the best intercept of many rows."""
+BREAKPOINTS = 2048
+"""Breakpoints of the loss that a shard tells at a time: of four million rows, two rounds find the best."""
 
 
 @dataclass(frozen=True)
@@ -49,6 +49,15 @@ class Order:
 class FarShard(Shard):
     """A shard whose client never sees its rows, scores or dual variables."""
 
+    def lessened(self, sign, share, free_only):
+        """Take a share of the dual variables of one sign away; return a and the sum that is left."""
+        self.lessen(sign, share, free_only)
+        return self.moments(True)
+
+    def weigh_up(self, intercept):
+        """Return the sums of the losses and of the violations of optimality."""
+        return np.array([self.cost(intercept), self.violation(intercept)])
+
     def break_points(self, source, low, high):
         """Return slope at `low`, breakpoints in (low, high], their jumps, and all jumps' sum.
 
@@ -63,7 +72,8 @@ class FarShard(Shard):
             self.breaks = points, slope + np.cumsum(np.append(0.0, jumps)), float(jumps.sum())
         points, slopes, total = self.breaks
         first, last = np.searchsorted(points, [low, high], side="right")
-        shown = np.unique(np.linspace(first, last, min(BREAKPOINTS, last - first) + 1).astype(int))[1:] - 1
+        step = max(1, -(-(last - first) // BREAKPOINTS))
+        shown = np.minimum(np.arange(first + step - 1, last + step - 1, step), last - 1)
         jumps = np.diff(slopes[np.append(first, shown + 1)])
         return slopes[first], points[shown], jumps, total, bool(len(shown) == last - first)
 
@@ -137,7 +147,9 @@ class Post:
         self.held, self.memberships, self.number = held, memberships, number
         self.copies: dict[int, np.ndarray] = {}
         self.alpha = np.zeros(len(memberships))
-        self.shard = self.buddy = None
+        self.rows: Any = slice(None)
+        self.shard: Any = None
+        self.buddy: Any = None
 
     def pose(self, order, growth):
         """Begin with a problem, from the dual variables of the last one times a factor.
@@ -150,6 +162,19 @@ class Post:
         alpha = np.clip(growth * self.alpha[self.rows], *problem.box())
         self.shard = FarShard(problem, alpha, [order.positive or 0, self.number])
         return float(problem.C.sum()), problem.n_samples
+
+    def score(self, left_out, images, intercepts):
+        """Return sums over the rows left out, from which their score follows; see `searching.score_of`."""
+        rows = np.flatnonzero(left_out.has(self.held.numbers))
+        stack, memberships = self.held.stack[np.ix_(rows, rows)], self.memberships[rows]
+        decisions = [stack.scores(memberships, own) + b for own, b in zip(images, intercepts, strict=True)]
+        labels = self.held.labels[rows]
+        if labels.dtype.kind == "f":
+            mean = labels.mean() if len(rows) else 0.0
+            spread, error = np.square(labels - mean).sum(), np.square(labels - decisions[0]).sum()
+            return np.array([len(rows), mean, spread, error])
+        found = np.argmax(decisions, axis=0) if len(decisions) > 1 else 1 * (decisions[0] > 0.0)
+        return np.array([len(rows), np.count_nonzero(found == labels)])
 
     def ask(self, method, arguments):
         """Return whether it went well, and the answer of the shard or its error."""

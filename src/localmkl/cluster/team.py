@@ -7,12 +7,13 @@ at all rows during which it was lost is repeated.
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from localmkl.cluster.shards import Post
 from localmkl.solvers import certify
-from localmkl.solvers.factored import Descent
+from localmkl.solvers.factored import MARGIN, Descent
 from localmkl.solvers.losses import Smooth, balance_slopes
 from localmkl.solvers.objective import Problem
 from localmkl.stacks import FactorStack
@@ -49,7 +50,30 @@ class FarDescent(Descent):
         losses = -1
         while losses != self.team.losses:
             losses = self.team.losses
-            super().look()
+            self._look()
+        self.looks, self.moved = self.looks + 1, False
+
+    def _look(self):
+        """Do as `Descent.look` does, in few rounds."""
+        stack, team = self.problem.stack, self.team
+        answers = team.ask("lessened", *self._surplus())
+        self.sums, self.total = sum(own for own, _ in answers), sum(own for _, own in answers)
+        norms = stack.fold(np.square(self.sums))
+        self.norms = norms if stack.factors is None else norms * stack.factors
+        self.terms = team.total("respond", stack.spread(self.scaled) * self.sums, self.precise)
+        regulariser = 0.5 * float(np.sum(self.weights * self.norms))
+        self.intercept = team.best_intercept()
+        cost, violation = team.total("weigh_up", self.intercept)
+        self.primal, self.dual = regulariser + cost, self.terms - regulariser
+        self.n_active = team.total("shrink", self.intercept, MARGIN * violation / self.problem.n_samples)
+
+    def _surplus(self):
+        """Return the sign of the dual variables' sum, the share to take of those, whether of free ones."""
+        sides = self.team.total("sides")
+        total = sides[1, 1] - sides[1, 0]
+        side = int(total > 0.0)
+        free = sides[0, side] > 2.0 * abs(total)
+        return np.sign(total), abs(total) / max(sides[1 - int(free), side], np.finfo(float).tiny), free
 
 
 class FarTeam:
@@ -64,7 +88,9 @@ class FarTeam:
 
     def __init__(self, client, held, memberships):
         self.client, self.held, self.memberships = client, held, memberships
-        self.losses, self.order, self.replay = 0, None, {}
+        self.losses = 0
+        self.order: Any = None
+        self.replay: dict = {}
         self.futures = [self._start(k) for k in range(len(held))]
         self.posts = [self._arrived(future) for future in self.futures]
         self._befriend()
@@ -74,8 +100,8 @@ class FarTeam:
 
     def pose(self, order, n_clusters, widths, growth=0.0):
         """Begin with a problem; return what the client knows of it."""
-        self.order, self.replay, self.base = order, {}, None
-        answers = self._call("pose", order, growth)
+        self.order, self.replay, self.base, self.last = order, {}, None, 0.0
+        answers = self.call("pose", order, growth)
         cost, count = (sum(own) for own in zip(*answers, strict=True))
         self.largest = np.max(self.ask("largest"), axis=0)
         stack = FactorStack.of_table(np.zeros((1, sum(widths))), widths).scaled(order.factors)
@@ -86,7 +112,7 @@ class FarTeam:
         """Return the answers of all shards."""
         if method in ("charge", "weigh"):
             self.replay[method] = (arguments[0], 1.0) if method == "charge" else arguments
-        answers = self._call("ask", method, arguments)
+        answers = self.call("ask", method, arguments)
         for well, answer in answers:
             if not well:
                 raise answer
@@ -110,7 +136,9 @@ class FarTeam:
             return self._balanced(source)
         low, high = -np.inf, np.inf
         while True:
-            slopes, points, jumps, totals, exact = zip(*self.ask("break_points", source, low, high), strict=True)
+            slopes, points, jumps, totals, exact = zip(
+                *self.ask("break_points", source, low, high), strict=True
+            )
             flat = 1e-12 * sum(totals)
             if all(exact):
                 return _crossing(sum(slopes), np.concatenate(points), np.concatenate(jumps), flat)
@@ -120,10 +148,11 @@ class FarTeam:
         def slopes(b):
             return self.total("slopes", source, b)
 
-        return balance_slopes(slopes, max(self.ask("size", source)))
+        self.last = balance_slopes(slopes, max(self.ask("size", source)), self.last)
+        return self.last
 
     def certify(self, problem, weights, tol):
-        """Return the certified `Solution` of some weights and the dual variables, which stay where they are."""
+        """Return the certified `Solution` of some weights and the dual variables of all shards."""
         losses = -1
         while losses != self.losses:
             losses = self.losses
@@ -159,8 +188,8 @@ class FarTeam:
         share = certify.gamma(n_terms, dtype) + certify.gamma(weights.size, dtype)
         span = max(own["span"] for own in told)
         nothing = np.empty(0)
-        quadratics = certify.quadratics(weights, norms, sizes, p, share)
-        terms = certify.Terms(nothing, nothing, *quadratics, span)
+        parts = certify.quadratics(weights, norms, sizes, p, share)
+        terms = certify.Terms(nothing, nothing, span, **parts)
         self.images = stack.spread(weights * stack.factors) * self.sums
         self.ask("answer", self.images, weights * sizes, share)
         intercept = self.best_intercept("terms")
@@ -178,7 +207,7 @@ class FarTeam:
         norm = float(np.sum(weights * norms))
         return certify.Solution(weights, nothing, intercept, float(primal), float(dual), gap, norm, rounding)
 
-    def _call(self, method, *arguments):
+    def call(self, method, *arguments):
         """Return what all actors answer; a lost one is replaced, and asked again."""
         calls = [self._send(k, method, *arguments) for k in range(len(self))]
         answers = []
@@ -204,14 +233,17 @@ class FarTeam:
             return None
 
     def _start(self, k):
-        """Return the actor that will be where the features of its rows are."""
+        """Return the actor that will be where the features of its rows are; these, if they cannot be made."""
         from distributed import wait
 
-        parts = [self.held[k], self.memberships[k]]
-        wait(parts)
-        workers = self.client.who_has(parts[:1])[self.held[k].key]
+        parts, workers = [self.held[k], self.memberships[k]], ()
+        while not workers:  # they may be lost again as soon as they are there
+            wait(parts)
+            if any(part.status != "finished" for part in parts):
+                return parts[0]
+            workers = self.client.who_has(parts[:1])[self.held[k].key]
         return self.client.submit(
-            Post, *parts, k, actor=True, pure=False, workers=list(workers) or None, allow_other_workers=True
+            Post, *parts, k, actor=True, pure=False, workers=list(workers), allow_other_workers=True
         )
 
     def _arrived(self, future):
@@ -232,8 +264,8 @@ class FarTeam:
         self.losses += 1
         if self.losses > MOST_LOSSES:
             raise RuntimeError(
-                f"The workers of {self.losses} shards died, one after the other; look into their logs, and give "
-                "each worker more memory, or use more of them."
+                f"The workers of {self.losses} shards died, one after the other; look into their logs, and "
+                "give each worker more memory, or use more of them."
             )
         if not self.client.nthreads():
             self.client.wait_for_workers(1, timeout=PATIENCE)
