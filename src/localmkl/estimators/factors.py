@@ -264,7 +264,9 @@ def coefficients(problem, solution):
     """Return the v of a solution, (l, n_features)."""
     stack = problem.stack
     weights = solution.weights if stack.factors is None else solution.weights * stack.factors
-    return stack.spread(weights) * stack.moments(problem.cluster_parts(solution.alpha))
+    rows = np.flatnonzero(solution.alpha)
+    vectors = problem.memberships[rows] * solution.alpha[rows, None]
+    return stack.spread(weights) * stack.moments_of(rows, vectors, True)
 
 
 def contributions(features, widths, coefficients):
