@@ -1,5 +1,7 @@
 """Models on features: equal to those on Grams at full rank, certified, small in files, honest below it."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from sklearn.mixture import GaussianMixture
@@ -82,7 +84,7 @@ def test_the_gap_is_that_of_the_factors_grams():
     model = CLMKLClassifier(KERNELS, n_components=30, random_state=0, tol=1e-6).fit(X, LABELS)
     phi = model.features_.transform(X, dtype=np.float64)
     edges = np.cumsum([0, *model.widths_])
-    grams = [phi[:, a:b] @ phi[:, a:b].T for a, b in zip(edges[:-1], edges[1:], strict=True)]
+    grams = [phi[:, a:b] @ phi[:, a:b].T for a, b in pairwise(edges)]
     alpha, weights, c = model.dual_coef_, model.kernel_weights_, model.memberships_
     U = c * alpha[:, None]
     q = np.stack([np.einsum("ij,ik,kj->j", U, K, U) for K in grams], axis=1) * model.factors_
@@ -128,7 +130,7 @@ def test_the_exact_gap_falls_with_the_rank_and_bounds_what_is_lost():
         assert abs(guess.gap - found.gap) <= 5.0 * guess.error + 1e-6
     assert gaps[0] > gaps[1] > gaps[2]
     assert gaps[2] < 1e-4
-    assert optimum.history_["primal"][-1] == pytest.approx(found.primal, rel=1e-4)
+    assert found.primal == pytest.approx(optimum.history_["primal"][-1], rel=1e-4)
 
 
 def test_stacks_of_factors_are_linear_kernels_that_need_no_training_rows():

@@ -92,8 +92,9 @@ class FactorPart(BaseMKL):
             del self.rows_
             if context.stack is not None:
                 self.features_ = context.features
-            whole = context.recall("trace", None, lambda: self.features_.diagonals(X).sum(axis=1))
-            kept = stack.diagonals().sum(axis=1)
+            weights = np.ones(len(stack)) if sample_weight is None else sample_weight
+            whole = context.recall("trace", None, lambda: self.features_.diagonals(X) @ weights)
+            kept = stack.diagonals() @ weights
             lost = np.divide(whole - kept, whole, out=np.zeros(len(whole)), where=whole > 0.0)
             self.approximation_error_ = np.clip(lost, 0.0, 1.0)  # where nothing is lost, rounding is left
         return stack
