@@ -93,7 +93,7 @@ def test_the_gap_is_that_of_the_factors_grams():
         for m, K in enumerate(grams)
         for j in range(3)
     )
-    signs = np.where(LABELS == model.classes_[1], 1.0, -1.0)
+    signs = np.where(model.classes_[1] == LABELS, 1.0, -1.0)
     primal = (
         0.5 * np.sum(weights * q)
         + model.C_ * np.maximum(0.0, 1.0 - signs * (scores + model.intercept_)).sum()
