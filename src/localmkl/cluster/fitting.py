@@ -135,8 +135,8 @@ class Ground:
             firsts = [chunk.first for chunk in chunks]
             self.held.append(self._task(worker, hold, _parts(chunks), firsts, dtype, threads))
         sums = self.client.gather(self.client.map(kernel_sums, self.held, pure=False))
-        weight, diagonal, features, trace, kept = (sum(own) for own in zip(*sums, strict=True))
-        lost = np.divide(trace - kept, trace, out=np.zeros(len(trace)), where=trace > 0.0)
+        weight, diagonal, features, trace = (sum(own) for own in zip(*sums, strict=True))
+        lost = np.divide(trace - diagonal, trace, out=np.zeros(len(trace)), where=trace > 0.0)
         draft.approximation_error_ = np.clip(lost, 0.0, 1.0)
         self.means = diagonal / weight, features / weight, weight
 
@@ -204,6 +204,8 @@ class Ground:
         draft._store_common(solutions)
         draft._store(solutions, np.empty((0, self.n_clusters)))
         draft.feature_coef_ = draft._stacked(self.images)
+        if hasattr(draft, "groups_"):
+            draft.groups_ = draft.groups_[:0]
 
     def _submit_model(self, draft):
         # A task, not scattered data: dask can run it again if the worker that has the model dies.

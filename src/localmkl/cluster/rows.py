@@ -77,7 +77,7 @@ def _pieces(name, collection, client):
     """Return the tasks and the lengths of a collection's chunks."""
     _check_kind(name, collection)
     if hasattr(collection, "to_delayed") and hasattr(collection, "divisions"):
-        parts = collection.to_delayed()
+        parts = collection.to_delayed(optimize_graph=False)  # rows and labels share tasks as they are
         return parts, client.gather(client.compute(_each(len, parts)))
     if collection.ndim > 1 and collection.numblocks[1] > 1:
         collection = collection.rechunk({1: -1})
@@ -87,7 +87,7 @@ def _pieces(name, collection, client):
             f"`{name}` must have chunks of known sizes, got an array that does not know them; call its "
             "`compute_chunk_sizes()` first."
         )
-    return np.ravel(collection.to_delayed()).tolist(), list(lengths)
+    return np.ravel(collection.to_delayed(optimize_graph=False)).tolist(), list(lengths)
 
 
 def _each(function, parts):

@@ -10,12 +10,11 @@ from typing import Any
 
 import numpy as np
 
+from localmkl.cluster.crossing import Breaks
 from localmkl.solvers import certify
 from localmkl.solvers.inner import balance
+from localmkl.solvers.losses import Smooth
 from localmkl.solvers.shards import Shard
-
-BREAKPOINTS = 2048
-"""Breakpoints of the loss that a shard tells at a time: of four million rows, two rounds find the best."""
 
 
 @dataclass(frozen=True)
@@ -49,47 +48,34 @@ class Order:
 class FarShard(Shard):
     """A shard whose client never sees its rows, scores or dual variables."""
 
-    def lessened(self, sign, share, free_only):
-        """Take a share of the dual variables of one sign away; return a and the sum that is left."""
-        self.lessen(sign, share, free_only)
-        return self.moments(True)
+    def is_smooth(self, source):
+        """Whether the loss has a slope everywhere."""
+        return isinstance(self._problem(source).loss, Smooth)
 
-    def weigh_up(self, intercept):
-        """Return the sums of the losses and of the violations of optimality."""
-        return np.array([self.cost(intercept), self.violation(intercept)])
-
-    def break_points(self, source, low, high):
-        """Return slope at `low`, breakpoints in (low, high], their jumps, and all jumps' sum.
-
-        Of too many points some stand for those before them, back to the last one.
-        """
-        if low == -np.inf:
-            points, jumps, slope = self.problem.loss.breakpoints(
-                self._scores(source), self.problem.y, self.problem.C
-            )
-            points, places = np.unique(points, return_inverse=True)
-            jumps = np.bincount(places, jumps)
-            self.breaks = points, slope + np.cumsum(np.append(0.0, jumps)), float(jumps.sum())
-        points, slopes, total = self.breaks
-        first, last = np.searchsorted(points, [low, high], side="right")
-        step = max(1, -(-(last - first) // BREAKPOINTS))
-        shown = np.minimum(np.arange(first + step - 1, last + step - 1, step), last - 1)
-        jumps = np.diff(slopes[np.append(first, shown + 1)])
-        return slopes[first], points[shown], jumps, total, bool(len(shown) == last - first)
-
-    def slopes(self, source, b):
-        """Return slope and curvature of the sum of the losses in the direction of the intercept."""
-        scores = self._scores(source)
-        return np.array(self.problem.loss.slopes(scores + b, self.problem.y, self.problem.C))
-
-    def size(self, source):
-        """Return the largest score, or label, in size."""
-        return max(float(np.abs(self._scores(source)).max()), float(np.abs(self.problem.y).max()))
+    def _problem(self, source):
+        """Return the problem as it is now; for certificates, as it was given."""
+        return self.problem if source == "scores" else self.whole
 
     def _scores(self, source):
         if source == "zeros":
             return np.zeros_like(self.scores)
         return self.scores if source == "scores" else self.terms.scores.astype(np.float64)
+
+    def breaks_between(self, source, low, high):
+        """Return some points where the slope of the sum of the losses jumps; see `crossing`."""
+        if low == -np.inf:
+            problem = self._problem(source)
+            self.breaks = Breaks(*problem.loss.breakpoints(self._scores(source), problem.y, problem.C))
+        return self.breaks.between(low, high)
+
+    def slopes(self, source, b):
+        """Return slope and curvature of the sum of the losses in the direction of the intercept."""
+        problem = self._problem(source)
+        return np.array(problem.loss.slopes(self._scores(source) + b, problem.y, problem.C))
+
+    def size(self, source):
+        """Return the largest score, or label, in size."""
+        return max(float(np.abs(self._scores(source)).max()), float(np.abs(self.problem.y).max()))
 
     def exact_sum(self):
         """Return the sum of the dual variables, rounded once."""
@@ -106,7 +92,7 @@ class FarShard(Shard):
 
     def testify(self, dtype, largest):
         """Return what the certificate needs of the dual variables; see `team.FarTeam.certify`."""
-        problem, alpha = self.problem, self.alpha.astype(dtype)
+        problem, alpha = self.whole, self.alpha.astype(dtype)
         parts = problem.cluster_parts(alpha)
         self.reach = certify.reaches(problem, largest)
         return {
@@ -122,13 +108,13 @@ class FarShard(Shard):
 
     def answer(self, images, sizes, share):
         """Compute scores for a certificate, and bounds of their errors."""
-        errors = certify.score_errors(self.problem, sizes, self.reach, share)
-        scores = self.stack.scores(self.problem.memberships, images)
+        errors = certify.score_errors(self.whole, sizes, self.reach, share)
+        scores = self.stack.scores(self.whole.memberships, images)
         self.terms = certify.Terms(scores, errors, 0.0, 0.0, 0.0, 0.0, 0.0)
 
     def cost_sums(self, intercept):
         """Return the sums of losses that the certificate needs."""
-        return certify.cost_sums(self.problem, self.terms, intercept)
+        return certify.cost_sums(self.whole, self.terms, intercept)
 
 
 class Post:

@@ -11,15 +11,18 @@ from typing import Any
 
 import numpy as np
 
+from localmkl.cluster.crossing import find_crossing
 from localmkl.cluster.shards import Post
 from localmkl.solvers import certify
-from localmkl.solvers.factored import MARGIN, Descent
-from localmkl.solvers.losses import Smooth, balance_slopes
+from localmkl.solvers.factored import Descent
+from localmkl.solvers.losses import balance_slopes
 from localmkl.solvers.objective import Problem
 from localmkl.stacks import FactorStack
 
 MOST_LOSSES = 20
 """Shards that may be lost in one fit: more of them mean that the fit itself is what workers die of."""
+KEPT = ("charge", "blur", "weigh")
+"""What a shard is told once and remembers; one that is made again is told again."""
 PATIENCE = 120
 """Seconds to wait for a worker, when all are gone."""
 
@@ -50,30 +53,16 @@ class FarDescent(Descent):
         losses = -1
         while losses != self.team.losses:
             losses = self.team.losses
-            self._look()
-        self.looks, self.moved = self.looks + 1, False
+            super().look()
 
-    def _look(self):
-        """Do as `Descent.look` does, in few rounds."""
-        stack, team = self.problem.stack, self.team
-        answers = team.ask("lessened", *self._surplus())
-        self.sums, self.total = sum(own for own, _ in answers), sum(own for _, own in answers)
-        norms = stack.fold(np.square(self.sums))
-        self.norms = norms if stack.factors is None else norms * stack.factors
-        self.terms = team.total("respond", stack.spread(self.scaled) * self.sums, self.precise)
-        regulariser = 0.5 * float(np.sum(self.weights * self.norms))
-        self.intercept = team.best_intercept()
-        cost, violation = team.total("weigh_up", self.intercept)
-        self.primal, self.dual = regulariser + cost, self.terms - regulariser
-        self.n_active = team.total("shrink", self.intercept, MARGIN * violation / self.problem.n_samples)
-
-    def _surplus(self):
-        """Return the sign of the dual variables' sum, the share to take of those, whether of free ones."""
+    def _balance(self):
+        """Take what is left of the sum of the dual variables away, but for rounding."""
         sides = self.team.total("sides")
         total = sides[1, 1] - sides[1, 0]
-        side = int(total > 0.0)
-        free = sides[0, side] > 2.0 * abs(total)
-        return np.sign(total), abs(total) / max(sides[1 - int(free), side], np.finfo(float).tiny), free
+        free = sides[0, int(total > 0.0)] > 2.0 * abs(total)
+        if total != 0.0:
+            share = abs(total) / sides[1 - int(free), int(total > 0.0)]
+            self.team.ask("lessen", np.sign(total), share, free)
 
 
 class FarTeam:
@@ -91,6 +80,7 @@ class FarTeam:
         self.losses = 0
         self.order: Any = None
         self.replay: dict = {}
+        self.smooth: dict = {}
         self.futures = [self._start(k) for k in range(len(held))]
         self.posts = [self._arrived(future) for future in self.futures]
         self._befriend()
@@ -100,7 +90,7 @@ class FarTeam:
 
     def pose(self, order, n_clusters, widths, growth=0.0):
         """Begin with a problem; return what the client knows of it."""
-        self.order, self.replay, self.base, self.last = order, {}, None, 0.0
+        self.order, self.replay, self.smooth, self.base, self.last = order, {}, {}, None, 0.0
         answers = self.call("pose", order, growth)
         cost, count = (sum(own) for own in zip(*answers, strict=True))
         self.largest = np.max(self.ask("largest"), axis=0)
@@ -110,8 +100,9 @@ class FarTeam:
 
     def ask(self, method, *arguments):
         """Return the answers of all shards."""
-        if method in ("charge", "weigh"):
+        if method in KEPT:
             self.replay[method] = (arguments[0], 1.0) if method == "charge" else arguments
+            self.smooth.clear()
         answers = self.call("ask", method, arguments)
         for well, answer in answers:
             if not well:
@@ -132,17 +123,12 @@ class FarTeam:
 
     def best_intercept(self, source="scores"):
         """Return the intercept that suits the scores best: no score leaves its worker."""
-        if isinstance(self.order.loss, Smooth):
+        kind = "scores" if source == "scores" else "terms"
+        if kind not in self.smooth:
+            self.smooth[kind] = self.ask("is_smooth", kind)[0]
+        if self.smooth[kind]:
             return self._balanced(source)
-        low, high = -np.inf, np.inf
-        while True:
-            slopes, points, jumps, totals, exact = zip(
-                *self.ask("break_points", source, low, high), strict=True
-            )
-            flat = 1e-12 * sum(totals)
-            if all(exact):
-                return _crossing(sum(slopes), np.concatenate(points), np.concatenate(jumps), flat)
-            low, high = _narrowed(sum(slopes), points, jumps, flat, low, high)
+        return find_crossing(lambda low, high: self.ask("breaks_between", source, low, high))
 
     def _balanced(self, source):
         def slopes(b):
@@ -282,35 +268,3 @@ class FarTeam:
         if len(self) > 1:
             for k in range(len(self)):
                 self._receive(k, self._send(k, "befriend", self.posts[(k + 1) % len(self)]))
-
-
-def _crossing(slope, points, jumps, flat):
-    """Return where a slope that jumps at points crosses zero; in the middle, if it is zero in between."""
-    order = np.argsort(points[jumps > 0.0], kind="stable")
-    points, jumps = points[jumps > 0.0][order], jumps[jumps > 0.0][order]
-    if len(points) == 0:
-        return 0.0
-    slopes = slope + np.cumsum(jumps)
-    first = int(np.argmax(slopes >= -flat))
-    if slopes[first] <= flat and first + 1 < len(points):
-        return 0.5 * float(points[first] + points[first + 1])
-    return float(points[first])
-
-
-def _narrowed(slope, points, jumps, flat, low, high):
-    """Return an interval in which the slope crosses zero, given points that stand for those before them.
-
-    A jump happened after the point before its own, and by its own at the latest: that bounds the slope.
-    """
-    late, all_jumps = np.concatenate(points), np.concatenate(jumps)
-    early = np.concatenate([np.append(low, own[:-1]) for own in points if len(own)])
-    edges = np.unique(late)
-    least = slope + _sums_until(late, all_jumps, edges, "right")
-    most = slope + _sums_until(early, all_jumps, edges, "left")
-    below, above = np.flatnonzero(most < -flat), np.flatnonzero(least > flat)
-    return (edges[below[-1]] if len(below) else low), (edges[above[0]] if len(above) else high)
-
-
-def _sums_until(places, jumps, edges, side):
-    order = np.argsort(places, kind="stable")
-    return np.append(0.0, np.cumsum(jumps[order]))[np.searchsorted(places[order], edges, side=side)]
