@@ -32,6 +32,9 @@ UNBALANCED = 5
 """Classes are not balanced if the largest has more than this many times the rows of the smallest: of two
 classes, guessing the largest is then right for five rows of six."""
 
+MOST_PAIRS = 50_000_000
+"""Pairs of support vectors, some 10,000 of them, up to which an exact gap is not estimated: minutes."""
+
 LOOKED_AT = 50
 """Training rows of each class that are predicted to see whether only one class is: enough, and fast."""
 
@@ -53,6 +56,8 @@ class Order:
     tol: float | None
     rows: str | None
     seed: int
+    rank: int | None = None
+    exact_gap: bool = False
     unlabeled: Path | None = None
     force: bool = False
 
@@ -111,10 +116,25 @@ def train(order, voice, search=None):
             "names": content.names,
         }
         save(model, order.out)
+    if order.exact_gap:
+        model.made_["exact_gap"] = _exact_gap(model, content, order, voice)
+        save(model, order.out)
     if not order.regression:
         _say_doubts(model, content, voice, order.balanced)
     record, text = describe_model(Subject(model, kernel_names=chosen.names))
     voice.result({"out": str(order.out), **record}, f"{text}\nwritten    {order.out}")
+
+
+def _exact_gap(model, content, order, voice):
+    """Return the gap of a model on features in the exact problem: all of it, or an estimate."""
+    inner = getattr(model, "best_estimator_", model)
+    rows = with_groups(content.rows, tuning.groups_beside(content).get("groups"))
+    few = len(inner.support_) ** 2 <= 2 * MOST_PAIRS
+    with voice.counting("exact gap") as show:
+        found = inner.exact_gap(
+            rows, content.y, max_pairs=None if few else MOST_PAIRS, random_state=order.seed, progress=show
+        )
+    return {"gap": found.gap, "error": found.error}
 
 
 def _check_single(grids):
@@ -279,12 +299,22 @@ def _kind_of_estimator(order, grids):
     kind = getattr(localmkl, METHODS[order.method] + ("Regressor" if order.regression else "Classifier"))
     asked = [*grids, *(["gate_kernel"] if order.gate else []), *(["class_weight"] if order.balanced else [])]
     asked += [] if order.asked.groups is None else ["groups"]
+    asked += [] if order.rank is None else ["n_components"]
     for name in asked:
         if name not in kind().get_params(deep=False):
             task = "regression" if order.regression else "classification"
             raise Misuse(f"--{OPTIONS.get(name, name)} is not for {task} with the method {order.method}.")
     _check_groups(order)
+    _check_rank(order)
     return kind
+
+
+def _check_rank(order):
+    """Raise if features are asked for where there are none."""
+    if order.rank is None and order.exact_gap:
+        raise Misuse("--exact-gap is for --rank: without it a model's gap is that of the exact problem.")
+    if order.rank is not None and order.content.kind == GRAMS:
+        raise Misuse("--rank is for tables and FASTA files: the kernels of a Gram file are computed already.")
 
 
 def _check_groups(order):
@@ -308,6 +338,8 @@ def _make(kind, order, chosen, settings):
         settings["normalize"] = None if order.normalize == "none" else order.normalize
     if order.tol is not None:
         settings["tol"] = order.tol
+    if order.rank is not None:
+        settings["n_components"] = order.rank
     if order.balanced:
         settings["class_weight"] = "balanced"
     if order.asked.groups is not None:

@@ -35,6 +35,8 @@ SPOKEN = {
     "`n_clusters`": "--clusters",
     "1/n_clusters": "1/clusters",
     "`gate_kernel`": "--gate",
+    "`n_components=200`": "--rank 200",
+    "`n_components`": "--rank",
     "`class_weight`": "--balanced",
     "`random_state`": "--seed",
     "`grams`": "the Grams",
@@ -188,6 +190,19 @@ class Voice:
 
         with Console(stderr=True).status(text):
             yield
+
+    @contextmanager
+    def counting(self, text):
+        """Show how far something has come, where stderr is a terminal; yield ``show(done, all)``."""
+        if self.quiet or not sys.stderr.isatty():
+            yield lambda done, all: None
+            return
+        from rich.console import Console
+        from rich.progress import Progress
+
+        with Progress(console=Console(stderr=True), transient=True) as bar:
+            task = bar.add_task(text, total=None)
+            yield lambda done, all: bar.update(task, completed=done, total=all)
 
     @contextmanager
     def plainly(self):

@@ -11,7 +11,7 @@ import numpy as np
 
 from localmkl._checks import check_integer, check_option
 from localmkl._files import scratch_array
-from localmkl._resources import NUMBER, available_memory, matrix_bytes
+from localmkl._resources import FEWER, NUMBER, available_memory, matrix_bytes
 from localmkl._sklearn import count_rows
 from localmkl.estimators.base import COSINE, BaseMKL
 from localmkl.estimators.groups import Grouped
@@ -156,6 +156,14 @@ class FactorPart(BaseMKL):
         vectors = (ROW_VECTORS + 3 * n_kernels + 3 * n_clusters) * NUMBER * min(n_samples, 10**12)
         rows = min(n_samples, LARGEST_PART)
         return vectors + 3 * matrix_bytes(rows) + matrix_bytes(rows, 2 * (n_clusters + 1) * n_features)
+
+    @property
+    def _lighter(self):
+        if self._precomputed:
+            return FEWER
+        if self._rank is not None:
+            return "use fewer rows, kernels or components"
+        return f"set `n_components=200`, or {FEWER}"
 
     @property
     def _n_rows_of_weights(self):
