@@ -81,6 +81,7 @@ def fit(
     balanced: options.Balanced = False,
     rank: options.Rank = None,
     exact_gap: options.ExactGap = False,
+    keep_features: options.KeepFeatures = False,
     tol: options.Tol = None,
     variable: options.Variable = None,
     rows: options.Rows = None,
@@ -100,7 +101,7 @@ def fit(
     """
     given, voice = locals(), Voice(as_json, quiet, debug)
     with voice.plainly():
-        order = _order(given)
+        order = _order(given, voice)
         if tune and unlabeled is not None:
             raise Misuse("--unlabeled does not go with --tune: fit again with the parameters found.")
         from localmkl.cli.train import train
@@ -140,6 +141,7 @@ def tune(
     balanced: options.Balanced = False,
     rank: options.Rank = None,
     exact_gap: options.ExactGap = False,
+    keep_features: options.KeepFeatures = False,
     tol: options.Tol = None,
     variable: options.Variable = None,
     rows: options.Rows = None,
@@ -155,14 +157,14 @@ def tune(
     """
     given, voice = locals(), Voice(as_json, quiet, debug)
     with voice.plainly():
-        order = _order(given)
+        order = _order(given, voice)
         from localmkl.cli.train import train
         from localmkl.cli.tuning import Search
 
         train(order, voice, search=Search(folds, scoring, jobs, table))
 
 
-def _order(given):
+def _order(given, voice):
     """Return what the options of a command ask to be trained; what is wrong is said before heavy imports."""
     data, positive, negative, method = (given[name] for name in ("data", "positive", "negative", "method"))
     if method not in METHODS:
@@ -172,14 +174,25 @@ def _order(given):
     if data is None and (positive is None or negative is None):
         raise Misuse("Name a file of training rows, DATA, or two FASTA files by --positive and --negative.")
     grids = _grids(given)
-    from localmkl.cli.files import Asked, read_labelled
+    from localmkl.cli.files import Asked
 
     asked = Asked(**{each.name: given[each.name] for each in fields(Asked)})
-    content = read_labelled(positive if data is None else data, asked)
+    content = _training_content(positive if data is None else data, asked, given, voice)
     from localmkl.cli.train import Order
 
     others = {each.name: given[each.name] for each in fields(Order) if each.name in given}
     return Order(content=content, asked=asked, grids=grids, **others)
+
+
+def _training_content(path, asked, given, voice):
+    """Return the rows to train on; of a large file, for which a rank was given, a sample of them."""
+    from localmkl.cli.files import check_labelled, read_labelled
+    from localmkl.cli.pieces import is_large, survey
+
+    if given["rank"] is None or not (is_large(path) or is_large(asked.negative)):
+        return read_labelled(path, asked)
+    check_labelled(path, asked)
+    return survey(path, asked, size=given["rank"], seed=given["seed"], voice=voice)
 
 
 def _grids(given):

@@ -116,6 +116,13 @@ ExactGap = Annotated[
     bool,
     _option("--exact-gap", help="With --rank: say how far the model is from the optimum on exact kernels."),
 ]
+KeepFeatures = Annotated[
+    bool,
+    _option(
+        "--keep-features",
+        help="With --rank and a large file: keep its features, for another fit with the same --out.",
+    ),
+]
 
 SEARCHED = {
     "C": "c",
