@@ -15,7 +15,6 @@ from localmkl.cli.voice import (
     Command,
     Misuse,
     Voice,
-    as_csv,
     end_on_signals,
     sentence,
     stop_on_signals,
@@ -186,12 +185,13 @@ def _order(given, voice):
 
 def _training_content(path, asked, given, voice):
     """Return the rows to train on; of a large file, for which a rank was given, a sample of them."""
-    from localmkl.cli.files import check_labelled, read_labelled
-    from localmkl.cli.pieces import is_large, survey
+    from localmkl.cli.files import check_labelled, is_large, read_labelled
 
     if given["rank"] is None or not (is_large(path) or is_large(asked.negative)):
         return read_labelled(path, asked)
     check_labelled(path, asked)
+    from localmkl.cli.pieces import survey
+
     return survey(path, asked, size=given["rank"], seed=given["seed"], voice=voice)
 
 
@@ -240,22 +240,23 @@ def predict(
     voice = Voice(as_json, quiet, debug)
     with voice.plainly():
         _look_at(model, data)
-        from localmkl._files import write_whole
         from localmkl.cli import places, use
 
         if out is not None:
             places.check_outputs([("--out", out, places.PREDICTIONS)], (model, data, labels), force=force)
         subject = use.open_model(model)
         where = {"target": target, "labels": labels, "names": names, "variable": variable, "header": header}
-        content = use.read_for(subject, data, rows=rows, **where)
-        with voice.working(f"predicting {len(content)} rows"):
-            header, table = use.predict(subject, content)
-        scores, said = use.score(subject, content, table)
-        if out is None:
-            voice.records(header, table)
-        else:
-            write_whole(out, as_csv(header, table).encode())
-            voice.result({"out": str(out), "rows": len(table), **scores}, f"{len(table)} predictions: {out}")
+        tally = use.Tally(subject)
+        with voice.table(out) as write, voice.counting("predicting") as show:
+            for content in use.pieces_for(subject, data, rows=rows, **where):
+                columns, table = use.predict(subject, content)
+                write(columns, table)
+                tally.add(content, table)
+                show(tally.n_rows, None)
+        scores, said = tally.score()
+        if out is not None:
+            record = {"out": str(out), "rows": tally.n_rows, **scores}
+            voice.result(record, f"{tally.n_rows} predictions: {out}")
         for note in filter(None, (said, subject.unfinished)):
             voice.note(note)
 

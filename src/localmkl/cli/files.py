@@ -5,6 +5,7 @@ sequences   .fa, .fasta, ...              FASTA records, labels in the headers o
 grams       .npy, .npz, .mat              Gram matrices, labels among the variables or in a file
 """
 
+import os
 import re
 from collections import Counter
 from dataclasses import dataclass, replace
@@ -15,13 +16,14 @@ import numpy as np
 
 from localmkl._archive import is_archive
 from localmkl._checks import listed
+from localmkl._resources import available_memory
 from localmkl._warnings import warn
 from localmkl.cli.voice import Misuse
 from localmkl.datasets.delimited import field_at
 from localmkl.datasets.fasta import read_fasta, read_header_values
 from localmkl.datasets.gram_files import read_grams, read_row_variable
 from localmkl.datasets.labels import MISSING, as_labels
-from localmkl.datasets.opening import check_regular, file_kind, read_text
+from localmkl.datasets.opening import OPENERS, check_regular, file_kind, read_text
 from localmkl.datasets.tables import column_labels, read_table, table_pieces
 
 TABLE, SEQUENCES, GRAMS = "table", "sequences", "grams"
@@ -40,6 +42,12 @@ TABLE_LABELS = "--labels is for FASTA and Gram files; the labels of a table are 
 
 FIRST_LETTERS = 2**16
 """Letters of a file, its first ones, that are read to name its columns."""
+
+LARGE_BYTES = 2**28
+"""Files from this size on are read in pieces; smaller ones as soon as they are a tenth of the free memory."""
+
+COMPRESSED = 5
+"""How many times larger text is than its compressed file, about."""
 
 POSITIVE, NEGATIVE = 1, -1
 """Labels of the sequences of two files."""
@@ -135,6 +143,15 @@ def kind_of(path):
             return kind
     known = ", ".join(suffix for suffixes in KINDS.values() for suffix in suffixes)
     raise ValueError(f"{str(path)!r} must end in one of {known}, got {suffix!r}; rename or convert it.")
+
+
+def is_large(path):
+    """Whether a table or FASTA file is better read in pieces."""
+    if path is None or kind_of(path) == GRAMS or not os.path.exists(path):
+        return False
+    free, size = available_memory(), os.path.getsize(path)
+    size *= COMPRESSED if Path(path).suffix.lower() in OPENERS or str(path).endswith(".parquet") else 1
+    return size >= min(LARGE_BYTES, LARGE_BYTES if free is None else free // 10)
 
 
 def is_model(path):

@@ -11,21 +11,13 @@ from typing import Any
 import numpy as np
 
 from localmkl._checks import listed
-from localmkl._resources import available_memory
 from localmkl.cli.columns import identifiers
-from localmkl.cli.files import GRAMS, NEGATIVE, POSITIVE, SEQUENCES, TABLE, Asked, Content, kind_of, set_apart
+from localmkl.cli.files import NEGATIVE, POSITIVE, SEQUENCES, TABLE, Asked, Content, kind_of, set_apart
 from localmkl.datasets.fasta import fasta_pieces, header_values, read_label_file, written_labels
 from localmkl.datasets.labels import as_labels
-from localmkl.datasets.opening import OPENERS
 from localmkl.datasets.tables import joined_labels, table_pieces, unlabelled
 from localmkl.estimators.rows import concatenate_rows
 from localmkl.kernels.stack import take_rows
-
-LARGE_BYTES = 2**28
-"""Files from this size on are read in pieces; smaller ones as soon as they are a tenth of the free memory."""
-
-COMPRESSED = 5
-"""How many times larger text is than its compressed file, about."""
 
 PIECE_LETTERS = 2**24
 """Letters of a piece: its objects take a few hundred megabytes at most."""
@@ -33,15 +25,6 @@ PIECE_LETTERS = 2**24
 SAMPLE_ROWS = 20_000
 """Rows, drawn at random, that kernels, landmarks and a search are learned from: what kernels learn, means and
 medians, is known to a percent from so many."""
-
-
-def is_large(path):
-    """Whether a table or FASTA file is better read in pieces."""
-    if path is None or kind_of(path) == GRAMS or not os.path.exists(path):
-        return False
-    free, size = available_memory(), os.path.getsize(path)
-    size *= COMPRESSED if Path(path).suffix.lower() in OPENERS or str(path).endswith(".parquet") else 1
-    return size >= min(LARGE_BYTES, LARGE_BYTES if free is None else free // 10)
 
 
 @dataclass(frozen=True)

@@ -100,6 +100,8 @@ def train(order, voice, search=None):
     work = None if whole is None else LargeFit(order, estimator, chosen, voice)
     with nullcontext() if grids is None else _until_written(order.kept):
         if grids is not None:
+            if work is not None:
+                voice.note(f"Parameters are searched on {len(content):,} of {len(whole.y):,} rows.")
             model = tuning.run_search(order, estimator, grids, content, voice, search)
             if work is not None:
                 model.best_estimator_ = work.fit(content, model.best_params_)
