@@ -377,6 +377,11 @@ def lacking(subject, content):
             "A model of Gram matrices keeps no samples: the report has no cross-validation, no map and no "
             "bound. Give the Gram file too, and its labels by --target or --labels."
         )
+    if content is None and hasattr(subject.model, "features_"):
+        return (
+            "A model with --rank keeps landmarks, not its training rows: the report has no quality, no map "
+            "and no bound. Give a file of rows too."
+        )
     if content is None and "y" not in made_of(subject.given):
         return "The model keeps no labels: the report has no cross-validation. Give a file with labels too."
     return ""

@@ -278,7 +278,7 @@ class Subject:
         return self.all_seen(np.array([one in known for one in marks]))
 
     def all_seen(self, seen):
-        """Return the mask of rows seen; as many as in the fit, with all its landmarks, are those of the fit."""
+        """Return the mask of rows seen: as many as in the fit, with all its landmarks, are all of them."""
         n_landmarks = self.model.features_.n_landmarks
         if 0 < n_landmarks <= seen.sum() and len(seen) == self.n_train:
             return np.ones(len(seen), dtype=bool)
