@@ -40,7 +40,12 @@ KERNELS = {
 }
 """Word: (class in `localmkl.kernels`, parameter of the values after the colon)."""
 
-OPTIONS = {"n_clusters": "clusters", "gate_kernel": "gate", "class_weight": "balanced"}
+OPTIONS = {
+    "n_clusters": "clusters",
+    "gate_kernel": "gate",
+    "class_weight": "balanced",
+    "n_components": "rank",
+}
 """Parameters whose options have other names."""
 
 METHODS = {"clmkl": "CLMKL", "hlmkl": "HLMKL", "lmkl": "LMKL", "mkl": "MKL", "unif": "UniformMKL"}
