@@ -92,8 +92,9 @@ class FactorPart(BaseMKL):
             del self.rows_
             if context.stack is not None:
                 self.features_ = context.features
-            whole = context.recall("trace", None, lambda: self.features_.diagonals(X).sum(axis=1))
-            kept = stack.diagonals().sum(axis=1)
+            weights = np.ones(len(stack)) if sample_weight is None else sample_weight
+            whole = context.recall("trace", None, lambda: self.features_.diagonals(X) @ weights)
+            kept = stack.diagonals() @ weights
             lost = np.divide(whole - kept, whole, out=np.zeros(len(whole)), where=whole > 0.0)
             self.approximation_error_ = np.clip(lost, 0.0, 1.0)  # where nothing is lost, rounding is left
         return stack
@@ -264,7 +265,9 @@ def coefficients(problem, solution):
     """Return the v of a solution, (l, n_features)."""
     stack = problem.stack
     weights = solution.weights if stack.factors is None else solution.weights * stack.factors
-    return stack.spread(weights) * stack.moments(problem.cluster_parts(solution.alpha))
+    rows = np.flatnonzero(solution.alpha)
+    vectors = problem.memberships[rows] * solution.alpha[rows, None]
+    return stack.spread(weights) * stack.moments_of(rows, vectors, True)
 
 
 def contributions(features, widths, coefficients):

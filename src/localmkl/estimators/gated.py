@@ -21,6 +21,7 @@ from localmkl.estimators.rows import row_blocks
 from localmkl.kernels.stack import take_rows
 from localmkl.solvers.gated import ACTIVATIONS, apply_gate, solve_gated
 from localmkl.solvers.objective import Problem
+from localmkl.stacks import FactorStack
 
 
 class GatedMKL(BaseMKL):
@@ -61,6 +62,11 @@ class GatedMKL(BaseMKL):
         super()._check_parameters()
         check_option("gate", self.gate, tuple(ACTIVATIONS))
         check_integer("n_init", self.n_init, low=1)
+
+    def _check_stack(self, X, *, reset):
+        if isinstance(X, FactorStack):
+            raise ValueError("LMKL needs Grams, got a `FactorStack`; the convex methods take one.")
+        return super()._check_stack(X, reset=reset)
 
     @property
     def _gate_matrices(self):

@@ -24,9 +24,9 @@ from localmkl.stacks.factors import feature_blocks
 PARTITION = ("normalize", "gate", "gate_kernel", "n_clusters", "n_init", "random_state")
 """Parameters that the partition of the training rows depends on, beside the kernels."""
 
-GATE_ROWS = 4096
+GATE_ROWS = 2048
 """Most rows that clusters are learned from on features, drawn at random: their means change little with more,
-and all restarts on them take about a second."""
+and their Gram takes 32 MB."""
 
 GATE_MATRICES = 2
 """Cross-Grams that exist while all kernels are averaged: the sum and the next; one for a single kernel."""

@@ -255,7 +255,7 @@ class Descent:
             self.team.ask("lessen", np.sign(total), abs(total) / sides[free, side], free == 0)
 
     def curvature(self):
-        """Return the Hessian of J from the free rows, (l M, l M); None where there are none."""
+        """Return R with the Hessian of J, R'R, from the free rows, (n_free, l M); None where there are none."""
         stack, n_free = self.problem.stack, self.team.total("n_free")
         share = min(1.0, MOST_FREE / max(n_free, 1))
         answers = self.team.ask("free_part", share)
@@ -269,9 +269,7 @@ class Descent:
         halves = factor.half_solve(np.column_stack([images, np.ones(len(features))]))
         images, ones = halves[:, :-1], halves[:, -1]
         # Project away the direction of the intercept: the dual variables keep their sum.
-        images = images - np.outer(ones, ones @ images) / (ones @ ones)
-
-        return images.T @ images
+        return images - np.outer(ones, ones @ images) / (ones @ ones)
 
 
 def _images(stack, features, memberships, sums):
@@ -321,14 +319,13 @@ class NewtonStep(ClosedFormStep):
 
     def _goal(self, weights, inner, linear):
         p, norms = self.problem.p, inner.norms
-        curvature = None if linear or p >= NEARLY_EVEN else inner.curvature()
+        root = None if linear or p >= NEARLY_EVEN else inner.curvature()
         alive = norms.max(axis=1) > 0.0
-        if curvature is None or not alive.any():
+        if root is None or not alive.any():
             return minimise_linear_model(norms, weights, p)
-        curvature.flat[:: len(curvature) + 1] *= 1.0 + self.damping
         keep = np.repeat(alive, weights.shape[1])
         goal = weights.copy()
-        goal[alive] = minimise_model(-0.5 * norms[alive], curvature[np.ix_(keep, keep)], weights[alive], p)
+        goal[alive] = minimise_model(-0.5 * norms[alive], root[:, keep], weights[alive], p, self.damping)
         return goal
 
     def _search(self, weights, goal, inner, slope, target):
