@@ -451,9 +451,9 @@ SCALE = Experiment(
         "exact_gap": "Relative duality gap of the models on features in the exact problem",
     },
     protocol="Test rows are drawn once, training rows anew for every repetition from all others; nothing is "
-    f"balanced. Twenty weighted-degree kernels; features from {N_LANDMARKS} landmarks, training rows, half of "
-    f"them positive as far as there are so many; exact Grams up to {scale.EXACT_MOST} rows. C = 1, p = 4/3, "
-    "three clusters, evenness 0.7: the defaults but for C, none is tuned.",
+    f"balanced. Twenty weighted-degree kernels; features from {N_LANDMARKS} landmarks (training rows, half "
+    f"of them positive as far as there are so many); exact Grams up to {scale.EXACT_MOST} rows. C = 1, "
+    "p = 4/3, three clusters, evenness 0.7: the defaults but for C, none is tuned.",
     quick={
         "sources": (
             Source("quick", "300 shipped splice junctions, three kernels", "stand-in", scale.load_quick, ""),
