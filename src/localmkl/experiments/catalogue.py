@@ -399,7 +399,7 @@ N_LANDMARKS = 100
 
 
 def scaled_methods(n_landmarks, others=()):
-    """Return the methods of the learning curves: on features, on exact Grams, and MKL with other ranks."""
+    """Return the methods of the learning curves: on features, on exact Grams; MKL with other ranks, HLMKL."""
     families = ("UNIF", "MKL", "CLMKL")
     common = {"C": 1.0}
     return (
@@ -412,6 +412,7 @@ def scaled_methods(n_landmarks, others=()):
             Method(f"MKL, {n} landmarks", "MKL", fixed={**common, "n_components": n}, slow=True)
             for n in others
         ),
+        Method("HLMKL", "HLMKL", fixed={**common, "n_components": n_landmarks}, slow=True),
     )
 
 

@@ -174,8 +174,7 @@ def pick_landmarks(y, n_landmarks, seed):
 
 def _options(method, seed):
     """Return the parameters of the estimator of a method."""
-    local = {"random_state": seed} if method.family == "CLMKL" else {}
-    return {"tol": TOL, **local, **method.fixed}
+    return {"tol": TOL, "random_state": seed, **method.fixed}
 
 
 def _plain(method):
