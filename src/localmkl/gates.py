@@ -12,14 +12,12 @@ the rows, or a fixed matrix can stand in its place (see the estimators' `gate`).
 import warnings
 
 import numpy as np
-from scipy.optimize import brentq
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 
 from localmkl._checks import check_evenness, check_integer
 
-ROUNDING = 4.0 * np.finfo(float).eps
-"""Relative precision of tau: the least that the search for it takes."""
+BISECTIONS = 200
 
 
 class KernelKMeansGate(BaseEstimator):
@@ -161,7 +159,7 @@ def average_evenness(tau, distances, sample_weight=None):
 
 
 def tau_for_evenness(evenness, distances, sample_weight=None):
-    """Return the tau whose average evenness is `evenness`.
+    """Return the tau whose average evenness is `evenness`, by bisection.
 
     Equal distances can keep the average evenness above 1/l for every tau. Then the smallest one that
     can be reached is used, with a warning.
@@ -199,13 +197,17 @@ def tau_for_evenness(evenness, distances, sample_weight=None):
             )
         return np.inf
     low, high = 0.0, 1.0 / max(float(np.ptp(distances)), np.finfo(float).tiny)
-
-    def excess(tau):
-        return average_evenness(tau, distances, sample_weight) - evenness
-
-    while excess(high) > 0.0:
+    while average_evenness(high, distances, sample_weight) > evenness:
         low, high = high, 2.0 * high
-    return brentq(excess, low, high, xtol=np.finfo(float).tiny, rtol=ROUNDING)
+    for _ in range(BISECTIONS):
+        middle = 0.5 * (low + high)
+        if middle in (low, high):
+            break
+        if average_evenness(middle, distances, sample_weight) > evenness:
+            low = middle
+        else:
+            high = middle
+    return high
 
 
 def _ratios(tau, distances):

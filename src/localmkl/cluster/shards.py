@@ -1,0 +1,181 @@
+"""Shards on the workers of a cluster, each within an actor that others can ask.
+
+Beside what every shard answers, these take part in two searches that need all rows: for the best intercept, and
+for the certificate. What they answer has the size of the weights, or of a few hundred breakpoints.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from localmkl.solvers import certify
+from localmkl.solvers.inner import balance
+from localmkl.solvers.shards import Shard
+
+BREAKPOINTS = 512
+"""Breakpoints of the loss that a shard tells at a time: as few rounds find the best intercept of many rows."""
+
+
+@dataclass(frozen=True)
+class Order:
+    """A problem, but for the rows.
+
+    Parameters
+    ----------
+    loss : Loss
+    p : float
+    factors : ndarray of shape (n_kernels,)
+    cost : float
+        The C of the optimisation, for a row of weight one.
+    class_costs : ndarray of shape (n_classes,) or None
+        What it is multiplied by, for each class; None in regression.
+    positive : int or None
+        The class that is told from all others.
+    left_out : Fold or None
+        The rows that are left out, in a search.
+    """
+
+    loss: Any
+    p: float
+    factors: np.ndarray
+    cost: float
+    class_costs: Any = None
+    positive: Any = None
+    left_out: Any = None
+
+
+class FarShard(Shard):
+    """A shard whose client never sees its rows, scores or dual variables."""
+
+    def break_points(self, source, low, high):
+        """Return slope at `low`, breakpoints in (low, high], their jumps, and all jumps' sum.
+
+        Of too many points some stand for those before them, back to the last one.
+        """
+        if low == -np.inf:
+            points, jumps, slope = self.problem.loss.breakpoints(
+                self._scores(source), self.problem.y, self.problem.C
+            )
+            points, places = np.unique(points, return_inverse=True)
+            jumps = np.bincount(places, jumps)
+            self.breaks = points, slope + np.cumsum(np.append(0.0, jumps)), float(jumps.sum())
+        points, slopes, total = self.breaks
+        first, last = np.searchsorted(points, [low, high], side="right")
+        shown = np.unique(np.linspace(first, last, min(BREAKPOINTS, last - first) + 1).astype(int))[1:] - 1
+        jumps = np.diff(slopes[np.append(first, shown + 1)])
+        return slopes[first], points[shown], jumps, total, bool(len(shown) == last - first)
+
+    def slopes(self, source, b):
+        """Return slope and curvature of the sum of the losses in the direction of the intercept."""
+        scores = self._scores(source)
+        return np.array(self.problem.loss.slopes(scores + b, self.problem.y, self.problem.C))
+
+    def size(self, source):
+        """Return the largest score, or label, in size."""
+        return max(float(np.abs(self._scores(source)).max()), float(np.abs(self.problem.y).max()))
+
+    def _scores(self, source):
+        if source == "zeros":
+            return np.zeros_like(self.scores)
+        return self.scores if source == "scores" else self.terms.scores.astype(np.float64)
+
+    def exact_sum(self):
+        """Return the sum of the dual variables, rounded once."""
+        return math.fsum(self.alpha)
+
+    def balance(self, others):
+        """Take from one dual variable what the sum of all is off zero; return the sum of this shard's."""
+        balance(self.alpha, self.lower, self.upper, others)
+        return math.fsum(self.alpha)
+
+    def largest(self):
+        """Return the largest diagonal entry of each kernel."""
+        return self.problem.diagonals.max(axis=1)
+
+    def testify(self, dtype, largest):
+        """Return what the certificate needs of the dual variables; see `team.FarTeam.certify`."""
+        problem, alpha = self.problem, self.alpha.astype(dtype)
+        parts = problem.cluster_parts(alpha)
+        self.reach = certify.reaches(problem, largest)
+        return {
+            "sums": self.stack.moments(parts),
+            "sizes": certify.sizes_of(self.reach, parts),
+            "duals": certify.dual_sums(problem, alpha),
+            "surplus": math.fsum(self.alpha),
+            "total": float(np.abs(self.alpha).sum()),
+            "outside": bool(np.any((self.alpha < self.lower) | (self.alpha > self.upper))),
+            "span": certify.span_of(problem, self.reach),
+            "n_terms": self.stack.n_terms,
+        }
+
+    def answer(self, images, sizes, share):
+        """Compute scores for a certificate, and bounds of their errors."""
+        errors = certify.score_errors(self.problem, sizes, self.reach, share)
+        scores = self.stack.scores(self.problem.memberships, images)
+        self.terms = certify.Terms(scores, errors, 0.0, 0.0, 0.0, 0.0, 0.0)
+
+    def cost_sums(self, intercept):
+        """Return the sums of losses that the certificate needs."""
+        return certify.cost_sums(self.problem, self.terms, intercept)
+
+
+class Post:
+    """An actor: one shard on a worker, and a copy of the dual variables of another one.
+
+    Parameters
+    ----------
+    held : Held
+        Features, labels and weights of its rows.
+    memberships : ndarray of shape (n_rows, l)
+    number : int
+        Its place in the team.
+    """
+
+    def __init__(self, held, memberships, number):
+        self.held, self.memberships, self.number = held, memberships, number
+        self.copies: dict[int, np.ndarray] = {}
+        self.alpha = np.zeros(len(memberships))
+        self.shard = self.buddy = None
+
+    def pose(self, order, growth):
+        """Begin with a problem, from the dual variables of the last one times a factor.
+
+        Return the sum of the costs and the number of rows.
+        """
+        if self.shard is not None:
+            self.alpha[self.rows] = self.shard.alpha
+        self.rows, problem = self.held.problem(self.memberships, order)
+        alpha = np.clip(growth * self.alpha[self.rows], *problem.box())
+        self.shard = FarShard(problem, alpha, [order.positive or 0, self.number])
+        return float(problem.C.sum()), problem.n_samples
+
+    def ask(self, method, arguments):
+        """Return whether it went well, and the answer of the shard or its error."""
+        try:
+            answer = getattr(self.shard, method)(*arguments)
+            if method == "shrink" and self.buddy is not None:
+                self.buddy.keep(self.number, self.shard.alpha.copy())
+            return True, answer
+        except Exception as error:
+            return False, error
+
+    def befriend(self, buddy):
+        """Take note of the actor that keeps a copy of the dual variables."""
+        self.buddy = buddy
+
+    def keep(self, number, alpha):
+        """Keep a copy of another shard's dual variables."""
+        self.copies[number] = alpha
+
+    def copy_of(self, number):
+        """Return the copy of another shard's dual variables; None if there is none."""
+        return self.copies.get(number)
+
+    def restore(self, buddy):
+        """Take over the dual variables that the buddy of a lost shard has kept; rest until the next look."""
+        alpha = None if buddy is None else buddy.copy_of(self.number).result()
+        if alpha is not None and len(alpha) == len(self.shard.alpha):
+            self.shard.alpha[:] = np.clip(alpha, self.shard.lower, self.shard.upper)
+        self.shard.active = np.arange(0)
