@@ -9,8 +9,8 @@ MARKERS = "osD^vPX*<>dph8"
 COLOURS = {"UNIF": "C7", "LMKL": "C1", "MKL": "C0", "HLMKL": "C2", "CLMKL": "C3"}
 """By family, where there are more lines than colours, or a method has two lines."""
 
-OTHER_WAYS = ("Algorithm 1", "exact")
-"""What the names of methods end in whose lines are dashed: the same model, found in another way."""
+OTHER_WAYS = {"Algorithm 1": "--", "exact": "--", "landmarks": ":"}
+"""What the names of methods end in, and their lines: the same model, found in another way."""
 
 
 LONG_AXIS = 30
@@ -70,7 +70,8 @@ def draw_figure(experiment, source, rows, path):
                 marker, colour = MARKERS[number % len(MARKERS)], f"C{number}"
                 if len(experiment.figure) > 10 or experiment.also:
                     colour = COLOURS[name.split(",")[0]]
-                line, face = ("--", "white") if name.endswith(OTHER_WAYS) else ("-", colour)
+                line = next((line for end, line in OTHER_WAYS.items() if name.endswith(end)), "-")
+                face = colour if line == "-" else "white"
                 style = {"marker": marker, "markersize": 4, "markerfacecolor": face, "color": colour}
                 axis.errorbar(points, means, yerr=stds, label=name, linestyle=line, capsize=2, **style)
             axis.set(title=f"{panel}: {source.name}" if panel == "ours" else panel, xlabel=experiment.axis)

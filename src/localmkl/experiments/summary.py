@@ -124,7 +124,7 @@ def _wide_table(experiment, table):
         if any(point in published.get(method, {}) for point in points):
             numbers = (published[method].get(point) for point in points)
             body.append(["" if method in table else method, "paper", *map(_published_text, numbers)])
-    if experiment.metric != "seconds":
+    if experiment.metric != "seconds" and not experiment.also:
         body += _advantages(experiment, table, points)
     return _align(header, body)
 
@@ -161,7 +161,6 @@ def _methods(experiment, table):
 def _advantages(experiment, table, points):
     """Return lines with the reference's lead over the best method of another kind, ours and the paper's."""
     kind = {method.label: (method.family, method.transductive) for method in experiment.methods}
-    everywhere = {method.label for method in experiment.methods if method.most is None}
     means = {"ours": {m: {p: c.mean for p, c in cells.items()} for m, cells in table.items()}}
     if any(point in cells for cells in experiment.published.numbers.values() for point in points):
         numbers = experiment.published.numbers.items()
@@ -174,7 +173,7 @@ def _advantages(experiment, table, points):
             others = [
                 cells[point]
                 for method, cells in values.items()
-                if kind[method] != kind[experiment.reference] and point in cells and method in everywhere
+                if kind[method] != kind[experiment.reference] and point in cells
             ]
             own = values.get(experiment.reference, {}).get(point)
             leads.append(f"{own - max(others):+.1f}" if others and own is not None else "-")
@@ -187,7 +186,8 @@ def _text(experiment, cell):
         return "-"
     if experiment.metric == "seconds":
         return f"{cell.mean:.3g} ± {cell.std:.2g}"
-    return f"{cell.mean:.1f} ± {cell.std:.1f}{cell.mark}"
+    spread = f" ± {cell.std:.1f}" if cell.n > 1 else ""
+    return f"{cell.mean:.1f}{spread}{cell.mark}"
 
 
 def _published_text(number):
