@@ -20,7 +20,16 @@ from localmkl._sklearn import check_feature_names, check_n_features, check_sampl
 from localmkl._warnings import warn
 from localmkl.estimators.context import FoldContext
 from localmkl.estimators.groups import Grouped, rows_of, with_groups
-from localmkl.estimators.rows import BLOCK_ENTRIES, are_strings, is_stack, num_columns, row_blocks
+from localmkl.estimators.rows import (
+    BLOCK_ENTRIES,
+    are_strings,
+    by_chunks,
+    cluster,
+    in_chunks,
+    is_stack,
+    num_columns,
+    row_blocks,
+)
 from localmkl.kernels import CrossGrams, compute_stack, default_kernels, fit_kernels
 from localmkl.kernels.frames import put_together, take_apart
 from localmkl.kernels.stack import (
@@ -119,6 +128,8 @@ class BaseMKL(BaseEstimator, ABC):
 
     def _fit(self, X, y, context=None, **fit_params):
         """Fit a draft and become it: a fit that fails or is interrupted leaves the model as it was."""
+        if in_chunks(X):
+            return cluster().fit(self, X, y, **fit_params)
         draft = self._copy(learned=False)
         prepared = draft._prepare(X, y, FoldContext() if context is None else context, **fit_params)
         self.__dict__ = draft._finish(prepared, draft._solve_classes(prepared)).__dict__
@@ -401,6 +412,7 @@ class BaseMKL(BaseEstimator, ABC):
         """Names of the rows of `kernel_weights_`."""
         return ["all samples"]
 
+    @by_chunks
     def contributions(self, X, groups=None):
         """Return what each kernel in each cluster adds to the decision.
 

@@ -31,7 +31,7 @@ from localmkl.estimators.groups import (
     take_column,
     with_groups,
 )
-from localmkl.estimators.rows import concatenate_rows, row_blocks
+from localmkl.estimators.rows import by_chunks, concatenate_rows, row_blocks
 from localmkl.kernels import CrossGrams
 from localmkl.kernels.stack import KernelStack, cosine_scales, take_rows
 from localmkl.solvers.convex import SOLVERS, at_once, solve_all, solve_convex
@@ -204,6 +204,7 @@ class ConvexMKL(FactorPart):
         pairs = zip(targets, self.C_ * costs, strict=True)
         return [self._problem(stack, self.memberships_, *pair) for pair in pairs], list(alphas)
 
+    @by_chunks
     def memberships(self, X, groups=None):
         """Return the memberships of new rows in the clusters.
 

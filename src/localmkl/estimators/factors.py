@@ -162,7 +162,7 @@ class FactorPart(BaseMKL):
     def _factor_bytes(self, n_samples, n_kernels, n_features):
         """Return the peak of a fit on features, beyond these."""
         n_clusters = self._n_rows_of_weights
-        vectors = (ROW_VECTORS + 3 * n_kernels + 3 * n_clusters) * NUMBER * min(n_samples, 10**12)
+        vectors = (ROW_VECTORS + 3 * n_kernels + 3 * n_clusters) * NUMBER * n_samples
         rows = min(n_samples, LARGEST_PART)
         return vectors + 3 * matrix_bytes(rows) + matrix_bytes(rows, 2 * (n_clusters + 1) * n_features)
 

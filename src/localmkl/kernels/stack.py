@@ -207,13 +207,15 @@ def learn_factors(kind, stack, sample_weight=None):
         return np.ones(stack.n_kernels)
     weights = np.ones(stack.shape[0]) if sample_weight is None else sample_weight
     weights = weights / weights.sum()
-    mean_diagonal = stack.diagonals() @ weights
-    spread = mean_diagonal
-    if kind == "multiplicative":
-        mean = stack.norms(weights[:, None])[0]
-        spread = mean_diagonal - mean
+    mean = stack.norms(weights[:, None])[0] if kind == "multiplicative" else np.zeros(stack.n_kernels)
+    return factors_of(stack.diagonals() @ weights, mean)
+
+
+def factors_of(mean_diagonal, mean_norms):
+    """Return the factor of each kernel, given its mean diagonal and what its spread leaves out of that."""
+    spread = mean_diagonal - mean_norms
     alive = spread > 1e-12 * np.abs(mean_diagonal)
-    return np.divide(1.0, spread, out=np.ones(stack.n_kernels), where=alive)
+    return np.divide(1.0, spread, out=np.ones(len(spread)), where=alive)
 
 
 def cosine_stack(stack, *, in_place):

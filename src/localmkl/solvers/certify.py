@@ -176,10 +176,14 @@ def audited_products(problem, vectors):
     return problem.stack.plain_products(vectors)
 
 
-def reaches(problem):
-    """Return bounds r of the kernels' entries, ``|k_m(x_i, x_k)| <= r_mi r_mk``, (M, n)."""
+def reaches(problem, largest=None):
+    """Return bounds r of the kernels' entries, ``|k_m(x_i, x_k)| <= r_mi r_mk``, (M, n).
+
+    `largest` holds the largest diagonal entry of each kernel, where other rows may have it.
+    """
     diagonals = np.maximum(problem.diagonals, 0.0)
-    return np.sqrt(diagonals + INDEFINITE * diagonals.max(axis=1, keepdims=True))
+    largest = diagonals.max(axis=1) if largest is None else largest
+    return np.sqrt(diagonals + INDEFINITE * largest[:, None])
 
 
 @np.errstate(over="ignore", invalid="ignore")  # what is not finite is not certified
@@ -198,18 +202,33 @@ def _weigh_up(problem, weights, alpha, norms, scores, n_terms):
     reach = reaches(problem)
     sizes = sizes_of(reach, parts)
     share = gamma(n_terms, dtype) + gamma(weights.size, dtype)
-    scores_error = 2.0 * share * np.einsum("ij,ji->i", problem.memberships, (weights * sizes) @ reach)
-    norms_error = 3.0 * share * sizes**2
-    radius = max(1.0, _largest_norm(weights, problem.p))
-    regulariser = 0.5 * radius * np.sum(weights * norms)
-    regulariser_error = 0.5 * radius * np.sum(weights * norms_error) + share * regulariser
-    penalty, penalty_error = penalties(norms, norms_error, problem.p, share)
-    span = span_of(problem, reach)
-    terms = Terms(scores, scores_error, regulariser, regulariser_error, penalty, penalty_error, span)
+    errors = score_errors(problem, weights * sizes, reach, share)
+    quadratic = quadratics(weights, norms, sizes, problem.p, share)
+    terms = Terms(scores, errors, span_of(problem, reach), **quadratic)
     intercept, primal, dual, gap, rounding = bracket(problem, alpha, terms)
     if not feasible(problem, weights, alpha):
         gap, rounding = np.inf, 0.0
     return Solution(weights, alpha, intercept, primal, dual, gap, float(np.sum(weights * norms)), rounding)
+
+
+def score_errors(problem, sizes, reach, share):
+    """Return bounds of the errors of the scores, (n,), given ``beta_jm S_jm`` and a sum's error."""
+    return 2.0 * share * np.einsum("ij,ji->i", problem.memberships, sizes @ reach)
+
+
+def quadratics(weights, norms, sizes, p, share):
+    """Return the quadratic parts of primal and dual, each with a bound of its error, by their names."""
+    norms_error = 3.0 * share * sizes**2
+    radius = max(1.0, _largest_norm(weights, p))
+    regulariser = 0.5 * radius * np.sum(weights * norms)
+    regulariser_error = 0.5 * radius * np.sum(weights * norms_error) + share * regulariser
+    penalty, penalty_error = penalties(norms, norms_error, p, share)
+    return {
+        "regulariser": regulariser,
+        "regulariser_error": regulariser_error,
+        "penalty": penalty,
+        "penalty_error": penalty_error,
+    }
 
 
 def penalties(norms, norms_error, p, share):
@@ -237,35 +256,44 @@ class Terms:
 
     scores: np.ndarray
     scores_error: np.ndarray
+    span: float
     regulariser: float
     regulariser_error: float
     penalty: float
     penalty_error: float
-    span: float
 
 
 def bracket(problem, alpha, terms):
     """Return intercept, primal, dual, relative gap and the part of it that is rounding."""
-    dtype = terms.scores.dtype.type
-    unit, share = np.finfo(dtype).eps, gamma(len(alpha), dtype)
-    loss, y, C = problem.loss, problem.y.astype(dtype), problem.C
-    intercept = loss.best_intercept(terms.scores.astype(np.float64), problem.y, C)
+    intercept = problem.loss.best_intercept(terms.scores.astype(np.float64), problem.y, problem.C)
+    primal, above, below = primal_value(terms, cost_sums(problem, terms, intercept), len(alpha))
+    quadratic = terms.penalty, terms.penalty_error
+    dual, deep = dual_value(problem, alpha.astype(terms.scores.dtype), quadratic, primal + above, terms.span)
+    gap, rounding = relative(primal, dual, above, below, deep)
+    return intercept, float(primal), float(dual), gap, rounding
+
+
+def cost_sums(problem, terms, intercept):
+    """Return sums over rows: losses, the largest they may be, and what that adds or at most takes."""
+    loss, y, C = problem.loss, problem.y.astype(terms.scores.dtype), problem.C
     outputs = terms.scores + intercept
     lost = np.abs((outputs - terms.scores) - intercept) + np.abs((outputs - intercept) - terms.scores)
-    error = terms.scores_error + lost + unit * np.abs(y - outputs)
+    error = terms.scores_error + lost + np.finfo(outputs.dtype).eps * np.abs(y - outputs)
     losses = loss.value(outputs, y)
     # The loss is convex: between two outputs it is at most what it is at one of them.
     worst = np.maximum(
         loss.value(np.where(error > 0.0, np.nextafter(outputs + error, np.inf), outputs), y),
         loss.value(np.where(error > 0.0, np.nextafter(outputs - error, -np.inf), outputs), y),
     )
-    primal = terms.regulariser + C @ losses
-    above = terms.regulariser_error + C @ (worst - losses) + 4.0 * share * (C @ worst)
-    below = terms.regulariser_error + C @ np.minimum(losses, worst - losses) + 4.0 * share * (C @ losses)
-    quadratic = terms.penalty, terms.penalty_error
-    dual, deep = dual_value(problem, alpha.astype(dtype), quadratic, primal + above, terms.span)
-    gap, rounding = relative(primal, dual, above, below, deep)
-    return intercept, float(primal), float(dual), gap, rounding
+    return np.array([C @ losses, C @ worst, C @ (worst - losses), C @ np.minimum(losses, worst - losses)])
+
+
+def primal_value(terms, costs, n_rows):
+    """Return P, and by how much it may be larger or smaller, given `cost_sums` of all rows."""
+    share = 4.0 * gamma(n_rows, costs.dtype)
+    above = terms.regulariser_error + costs[2] + share * costs[1]
+    below = terms.regulariser_error + costs[3] + share * costs[0]
+    return terms.regulariser + costs[0], above, below
 
 
 def dual_value(problem, alpha, penalty, highest, span):
@@ -282,13 +310,28 @@ def dual_value(problem, alpha, penalty, highest, span):
     span : float
         As in `Terms`.
     """
-    loss, C, y = problem.loss, problem.C, problem.y.astype(alpha.dtype)
-    extent = ROOT_SLACK * abs(loss.best_intercept(np.zeros(len(y)), problem.y, C))
-    extent += math.sqrt(2.0 * max(float(highest), 0.0) * float(span))
-    dual = loss.dual_terms(alpha, y, C).sum() - penalty[0]
-    deep = penalty[1] + abs(math.fsum(alpha)) * extent
-    deep += gamma(len(alpha), alpha.dtype) * loss.dual_sizes(alpha, y, C).sum()
-    return dual, deep + np.finfo(alpha.dtype).eps * np.abs(dual)
+    base = problem.loss.best_intercept(np.zeros(len(alpha)), problem.y, problem.C)
+    extent = intercept_extent(base, highest, span)
+    return dual_bounds(dual_sums(problem, alpha), math.fsum(alpha), penalty, extent, len(alpha))
+
+
+def dual_sums(problem, alpha):
+    """Return sums over rows: of the loss's dual terms, and of their sizes."""
+    y = problem.y.astype(alpha.dtype)
+    terms, sizes = problem.loss.dual_terms, problem.loss.dual_sizes
+    return np.array([terms(alpha, y, problem.C).sum(), sizes(alpha, y, problem.C).sum()])
+
+
+def intercept_extent(base, highest, span):
+    """Return the largest size of a best intercept, given that of scores that are all zero."""
+    return ROOT_SLACK * abs(base) + math.sqrt(2.0 * max(float(highest), 0.0) * float(span))
+
+
+def dual_bounds(sums, surplus, penalty, extent, n_rows):
+    """Return D(alpha) and a bound of its error, given `dual_sums` and the sum of all dual variables."""
+    dual = sums[0] - penalty[0]
+    deep = penalty[1] + abs(surplus) * extent + gamma(n_rows, sums.dtype) * sums[1]
+    return dual, deep + np.finfo(sums.dtype).eps * np.abs(dual)
 
 
 def relative(primal, dual, above, below, deep):
@@ -307,8 +350,12 @@ def relative(primal, dual, above, below, deep):
 
 def feasible(problem, weights, alpha):
     """Whether dual variables lie in their box and sum to zero, and weights in their lp balls."""
-    in_balls = np.all(weights >= 0.0) and _largest_norm(weights, problem.p) <= 1.0 + SLACK
-    return bool(dual_feasible(problem, alpha) and in_balls)
+    return dual_feasible(problem, alpha) and in_balls(weights, problem.p)
+
+
+def in_balls(weights, p):
+    """Whether weights lie in their lp balls."""
+    return bool(np.all(weights >= 0.0) and _largest_norm(weights, p) <= 1.0 + SLACK)
 
 
 def dual_feasible(problem, alpha):

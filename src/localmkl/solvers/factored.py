@@ -58,18 +58,22 @@ MOST_IDLE = 30
 """Looks that may pass without the gap losing a tenth."""
 
 
-def solve_factored(problem, start, *, solver="newton", tol=1e-3, max_iter=500, callback=None, team=None):
+def solve_factored(
+    problem, start, *, solver="newton", tol=1e-3, max_iter=500, callback=None, team=None, descent=None
+):
     """Solve one problem on factors; parameters and result as for `convex.solve_convex`.
 
     Parameters
     ----------
     team : Team, optional
         Where the rows are; by default, all in this process.
+    descent : type, optional
+        A subclass of `Descent` that suits the team.
     """
     if team is None:
         alpha = np.zeros(problem.n_samples) if start.alpha is None else start.alpha
         team = gather_team(problem, feasible_start(alpha, *problem.box()))
-    weights, inner, step = start.weights, Descent(problem, team), STEPS[solver](problem)
+    weights, inner, step = start.weights, (descent or Descent)(problem, team), STEPS[solver](problem)
     history: dict[str, list] = {"primal": [], "dual": [], "gap": [], "svm_gap": []}
     accuracy = Accuracy.of(problem, start, tol)
     for iteration in range(1, max_iter + 1):

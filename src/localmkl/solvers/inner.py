@@ -83,13 +83,15 @@ class InnerSolver(ABC):
         return self.loss.best_intercept(scores, self.y, self.C)
 
 
-def balance(alpha, lower, upper):
+def balance(alpha, lower, upper, others=0.0):
     """Take from one variable what many small steps have left of the sum, in place.
+
+    `others` is the sum of variables that are elsewhere.
 
     A free variable that keeps its sign is the first choice, a small one the best: its rounding is what stays.
     """
     for _ in range(BALANCINGS):
-        surplus = math.fsum(alpha)
+        surplus = math.fsum(alpha) + others
         if surplus == 0.0:
             return
         fits = (alpha - lower if surplus > 0.0 else upper - alpha) >= abs(surplus)

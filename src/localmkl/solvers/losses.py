@@ -118,28 +118,45 @@ class Smooth(Loss):
         if not C.any():
             return 0.0
 
-        def slope(b):
-            return float(C @ self.slope(scores + b, y))
+        def slopes(b):
+            return self.slopes(scores + b, y, C)
 
-        low, high, b = -np.inf, np.inf, 0.0
-        width = 1.0
-        enough = np.finfo(np.float64).eps * max(float(np.abs(scores).max()), float(np.abs(y).max()))
-        for _ in range(BISECTIONS):
-            here = slope(b)
-            if here == 0.0:
-                return b
-            low, high = (b, high) if here < 0.0 else (low, b)
-            bend = float(C @ self.curvature(scores + b, y))
-            step = b - here / bend if bend > 0.0 else np.nan
-            if np.isinf(high - low):  # one end is still open
-                width *= 2.0
-                step = np.clip(step, b - width, b + width) if np.isfinite(step) else b - np.sign(here) * width
-            elif not low < step < high:
-                step = 0.5 * (low + high)
-            if step in (low, high) or abs(step - b) <= enough:
-                return float(step)
-            b = float(step)
-        return b
+        return balance_slopes(slopes, max(float(np.abs(scores).max()), float(np.abs(y).max())))
+
+    def slopes(self, scores, y, C):
+        """Return slope and curvature of the sum of the losses, in the direction of the intercept."""
+        return float(C @ self.slope(scores, y)), float(C @ self.curvature(scores, y))
+
+
+def balance_slopes(slopes, size, b=0.0):
+    """Return the b at which the first value of ``slopes(b)``, a slope that never falls, is zero.
+
+    Parameters
+    ----------
+    slopes : callable
+        Returns slope and curvature.
+    size : float
+        Size of the scores: the root is found to their rounding.
+    b : float, default=0.0
+        Where to begin.
+    """
+    low, high = -np.inf, np.inf
+    width, enough = 1.0, np.finfo(np.float64).eps * size
+    for _ in range(BISECTIONS):
+        here, bend = slopes(b)
+        if here == 0.0:
+            return b
+        low, high = (b, high) if here < 0.0 else (low, b)
+        step = b - here / bend if bend > 0.0 else np.nan
+        if np.isinf(high - low):  # one end is still open
+            width *= 2.0
+            step = np.clip(step, b - width, b + width) if np.isfinite(step) else b - np.sign(here) * width
+        elif not low < step < high:
+            step = 0.5 * (low + high)
+        if step in (low, high) or abs(step - b) <= enough:
+            return float(step)
+        b = float(step)
+    return b
 
 
 @dataclass(frozen=True)

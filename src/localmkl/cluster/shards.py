@@ -1,0 +1,192 @@
+"""Shards on the workers of a cluster, each within an actor that others can ask.
+
+Beside what every shard answers, these take part in what needs all rows: the best intercept and the
+certificate. What they answer has the size of the weights, or of some breakpoints of the loss.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from localmkl.cluster.crossing import Breaks
+from localmkl.solvers import certify
+from localmkl.solvers.inner import balance
+from localmkl.solvers.losses import Smooth
+from localmkl.solvers.shards import Shard
+
+
+@dataclass(frozen=True)
+class Order:
+    """A problem, but for the rows.
+
+    Parameters
+    ----------
+    loss : Loss
+    p : float
+    factors : ndarray of shape (n_kernels,)
+    cost : float
+        The C of the optimisation, for a row of weight one.
+    class_costs : ndarray of shape (n_classes,) or None
+        What it is multiplied by, for each class; None in regression.
+    positive : int or None
+        The class that is told from all others.
+    left_out : Fold or None
+        The rows that are left out, in a search.
+    """
+
+    loss: Any
+    p: float
+    factors: np.ndarray
+    cost: float
+    class_costs: Any = None
+    positive: Any = None
+    left_out: Any = None
+
+
+class FarShard(Shard):
+    """A shard whose client never sees its rows, scores or dual variables."""
+
+    def is_smooth(self, source):
+        """Whether the loss has a slope everywhere."""
+        return isinstance(self._problem(source).loss, Smooth)
+
+    def _problem(self, source):
+        """Return the problem as it is now; for certificates, as it was given."""
+        return self.problem if source == "scores" else self.whole
+
+    def _scores(self, source):
+        if source == "zeros":
+            return np.zeros_like(self.scores)
+        return self.scores if source == "scores" else self.terms.scores.astype(np.float64)
+
+    def breaks_between(self, source, low, high):
+        """Return some points where the slope of the sum of the losses jumps; see `crossing`."""
+        if low == -np.inf:
+            problem = self._problem(source)
+            self.breaks = Breaks(*problem.loss.breakpoints(self._scores(source), problem.y, problem.C))
+        return self.breaks.between(low, high)
+
+    def slopes(self, source, b):
+        """Return slope and curvature of the sum of the losses in the direction of the intercept."""
+        problem = self._problem(source)
+        return np.array(problem.loss.slopes(self._scores(source) + b, problem.y, problem.C))
+
+    def size(self, source):
+        """Return the largest score, or label, in size."""
+        return max(float(np.abs(self._scores(source)).max()), float(np.abs(self.problem.y).max()))
+
+    def exact_sum(self):
+        """Return the sum of the dual variables, rounded once."""
+        return math.fsum(self.alpha)
+
+    def balance(self, others):
+        """Take from one dual variable what the sum of all is off zero; return the sum of this shard's."""
+        balance(self.alpha, self.lower, self.upper, others)
+        return math.fsum(self.alpha)
+
+    def largest(self):
+        """Return the largest diagonal entry of each kernel."""
+        return self.problem.diagonals.max(axis=1)
+
+    def testify(self, dtype, largest):
+        """Return what the certificate needs of the dual variables; see `team.FarTeam.certify`."""
+        problem, alpha = self.whole, self.alpha.astype(dtype)
+        parts = problem.cluster_parts(alpha)
+        self.reach = certify.reaches(problem, largest)
+        return {
+            "sums": self.stack.moments(parts),
+            "sizes": certify.sizes_of(self.reach, parts),
+            "duals": certify.dual_sums(problem, alpha),
+            "surplus": math.fsum(self.alpha),
+            "total": float(np.abs(self.alpha).sum()),
+            "outside": bool(np.any((self.alpha < self.lower) | (self.alpha > self.upper))),
+            "span": certify.span_of(problem, self.reach),
+            "n_terms": self.stack.n_terms,
+        }
+
+    def answer(self, images, sizes, share):
+        """Compute scores for a certificate, and bounds of their errors."""
+        errors = certify.score_errors(self.whole, sizes, self.reach, share)
+        scores = self.stack.scores(self.whole.memberships, images)
+        self.terms = certify.Terms(scores, errors, 0.0, 0.0, 0.0, 0.0, 0.0)
+
+    def cost_sums(self, intercept):
+        """Return the sums of losses that the certificate needs."""
+        return certify.cost_sums(self.whole, self.terms, intercept)
+
+
+class Post:
+    """An actor: one shard on a worker, and a copy of the dual variables of another one.
+
+    Parameters
+    ----------
+    held : Held
+        Features, labels and weights of its rows.
+    memberships : ndarray of shape (n_rows, l)
+    number : int
+        Its place in the team.
+    """
+
+    def __init__(self, held, memberships, number):
+        self.held, self.memberships, self.number = held, memberships, number
+        self.copies: dict[int, np.ndarray] = {}
+        self.alpha = np.zeros(len(memberships))
+        self.rows: Any = slice(None)
+        self.shard: Any = None
+        self.buddy: Any = None
+
+    def pose(self, order, growth):
+        """Begin with a problem, from the dual variables of the last one times a factor.
+
+        Return the sum of the costs and the number of rows.
+        """
+        if self.shard is not None:
+            self.alpha[self.rows] = self.shard.alpha
+        self.rows, problem = self.held.problem(self.memberships, order)
+        alpha = np.clip(growth * self.alpha[self.rows], *problem.box())
+        self.shard = FarShard(problem, alpha, [order.positive or 0, self.number])
+        return float(problem.C.sum()), problem.n_samples
+
+    def score(self, left_out, images, intercepts):
+        """Return sums over the rows left out, from which their score follows; see `searching.score_of`."""
+        rows = np.flatnonzero(left_out.has(self.held.numbers))
+        stack, memberships = self.held.stack[np.ix_(rows, rows)], self.memberships[rows]
+        decisions = [stack.scores(memberships, own) + b for own, b in zip(images, intercepts, strict=True)]
+        labels = self.held.labels[rows]
+        if labels.dtype.kind == "f":
+            mean = labels.mean() if len(rows) else 0.0
+            spread, error = np.square(labels - mean).sum(), np.square(labels - decisions[0]).sum()
+            return np.array([len(rows), mean, spread, error])
+        found = np.argmax(decisions, axis=0) if len(decisions) > 1 else 1 * (decisions[0] > 0.0)
+        return np.array([len(rows), np.count_nonzero(found == labels)])
+
+    def ask(self, method, arguments):
+        """Return whether it went well, and the answer of the shard or its error."""
+        try:
+            answer = getattr(self.shard, method)(*arguments)
+            if method == "shrink" and self.buddy is not None:
+                self.buddy.keep(self.number, self.shard.alpha.copy())
+            return True, answer
+        except Exception as error:
+            return False, error
+
+    def befriend(self, buddy):
+        """Take note of the actor that keeps a copy of the dual variables."""
+        self.buddy = buddy
+
+    def keep(self, number, alpha):
+        """Keep a copy of another shard's dual variables."""
+        self.copies[number] = alpha
+
+    def copy_of(self, number):
+        """Return the copy of another shard's dual variables; None if there is none."""
+        return self.copies.get(number)
+
+    def restore(self, buddy):
+        """Take over the dual variables that the buddy of a lost shard has kept; rest until the next look."""
+        alpha = None if buddy is None else buddy.copy_of(self.number).result()
+        if alpha is not None and len(alpha) == len(self.shard.alpha):
+            self.shard.alpha[:] = np.clip(alpha, self.shard.lower, self.shard.upper)
+        self.shard.active = np.arange(0)
