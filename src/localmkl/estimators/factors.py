@@ -17,6 +17,7 @@ from localmkl._sklearn import count_rows
 from localmkl.estimators.base import COSINE, BaseMKL
 from localmkl.estimators.context import FoldContext
 from localmkl.estimators.groups import Grouped, as_groups
+from localmkl.estimators.rows import row_blocks
 from localmkl.kernels import fit_kernels
 from localmkl.kernels.features import LANDMARKS, fit_features
 from localmkl.kernels.stack import take_rows
@@ -33,6 +34,10 @@ IN_MEMORY = 0.5
 
 ROW_VECTORS = 40
 """Vectors of one number a row that a fit on features keeps beside memberships and diagonals."""
+
+
+COPIES = 4
+"""Arrays of the size of a block's features and kernel values that prediction holds at a time."""
 
 
 class FactorPart(BaseMKL):
@@ -165,6 +170,12 @@ class FactorPart(BaseMKL):
         vectors = (ROW_VECTORS + 3 * n_kernels + 3 * n_clusters) * NUMBER * n_samples
         rows = min(n_samples, LARGEST_PART)
         return vectors + 3 * matrix_bytes(rows) + matrix_bytes(rows, 2 * (n_clusters + 1) * n_features)
+
+    def _predicting_bytes(self, n_rows, n_columns):
+        if not self._on_features:
+            return super()._predicting_bytes(n_rows, n_columns)
+        rows = max(block.stop - block.start for block in row_blocks(n_rows, n_columns))
+        return matrix_bytes(rows, COPIES * n_columns + np.size(self.kernel_weights_))
 
     @property
     def _lighter(self):
