@@ -29,6 +29,7 @@ CHANGED = {
     "probe": "other landmarks",
 }
 """What features were made of that are of no use any more."""
+DAMAGED = "a file that is cut short or damaged"
 
 
 class FeatureFile:
@@ -90,7 +91,13 @@ class FeatureFile:
     def _other(self, found):
         """Return what differs between the features in the file and those wanted; None if nothing does."""
         wanted = json.loads(json.dumps(self.made_of))
-        return next((said for key, said in CHANGED.items() if found["made_of"].get(key) != wanted[key]), None)
+        for key, said in CHANGED.items():
+            if found["made_of"].get(key) != wanted[key]:
+                return said
+        try:
+            return None if self.table().shape == (self.n_rows, self.features.n_features) else DAMAGED
+        except (OSError, ValueError):
+            return DAMAGED
 
     def _note(self):
         record = {"made_of": self.made_of, "done": self.done, "traces": self.traces.tolist()}
