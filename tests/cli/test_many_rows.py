@@ -247,3 +247,19 @@ def test_a_parquet_file_in_pieces_and_a_report_of_its_model(call, table, in_piec
     page = Path("report.html").read_text(encoding="utf-8")
     assert "which compare a sample with 20 landmarks" in page
     assert "on the exact kernels the objective is within" in page
+
+
+def test_a_sequence_that_is_wrong_is_named_by_its_row_in_the_file(call, fasta, in_pieces, monkeypatch):
+    monkeypatch.setattr(pieces, "PIECE_LETTERS", 1_000)
+    text = fasta.train.read_text()
+    options = ("--kernels", "wd:2", "--rank", 15, "--method", "mkl")
+    call("fit", fasta.train, *options)
+    for row in (50, 88):
+        records = text.split(">")
+        records[row + 1] = "short label=N\nACGT\n"
+        fasta.train.write_text(">".join(records))
+        said = call("fit", fasta.train, *options, code=FAILED)
+        assert f"got 4 in row {row}; cut or pad them" in said.err
+    said = call("predict", "model.localmkl", fasta.train, "--out", "p.csv", code=FAILED)
+    assert "got 4 in row " in said.err
+    assert sorted(path.name for path in said.path.glob("[mp]*")) == ["model.localmkl"]

@@ -267,7 +267,7 @@ def predict(
         tally = use.Tally(subject)
         with voice.table(out) as write, voice.counting("predicting") as show:
             for content in use.pieces_for(subject, data, rows=rows, **where):
-                columns, table = use.predict(subject, content)
+                columns, table = use.predict_piece(subject, content)
                 write(columns, table)
                 tally.add(content, table)
                 show(tally.n_rows, None)
