@@ -1,5 +1,6 @@
 """``--rank``: features in place of Grams, files read in pieces, and what is said of both."""
 
+import os
 from io import StringIO
 from pathlib import Path
 from types import SimpleNamespace
@@ -11,6 +12,7 @@ from sklearn.base import clone
 
 from localmkl import _resources
 from localmkl.cli import feature_file, files, pieces
+from localmkl.datasets import opening
 from localmkl.estimators.factors import fit_on_features
 from localmkl.kernels.features import lost_shares
 from localmkl.persistence import load
@@ -47,7 +49,7 @@ def test_an_exact_gap_of_too_many_pairs_is_estimated(call, table, monkeypatch):
     "options, code, message",
     [
         (("--rank", 500), FAILED, "--rank must be at most the number of training rows, got 500 for 90 rows"),
-        (("--rank", 20, "--method", "lmkl"), MISUSED, "--rank is not for classification with the method"),
+        (("--rank", 20, "--method", "lmkl"), MISUSED, "--rank is not for the method lmkl"),
         (("--exact-gap",), MISUSED, "--exact-gap is for --rank"),
     ],
 )
@@ -63,6 +65,9 @@ def test_a_rank_is_refused_for_grams_and_suggested_where_grams_do_not_fit(call, 
     monkeypatch.setattr(_resources, "available_memory", lambda: 100_000)
     said = call("fit", table.train, "--target", "state", code=FAILED)
     assert "set --rank 200, or use fewer rows" in said.err
+    monkeypatch.setattr(opening, "available_memory", lambda: -opening.CHUNK * opening.TEXT_SHARE)
+    said = call("fit", table.train, "--target", "state", code=FAILED)
+    assert "or give --rank 200 to read it in pieces" in said.err
 
 
 # Files that are read in pieces
@@ -145,6 +150,8 @@ def test_features_of_other_options_or_data_are_computed_anew_and_it_is_said_why(
     fit(call, table, "--keep-features", "--C", 1)
     assert "of 90 rows are there already" in fit(call, table, "--keep-features", "--C", 3).err
     assert "are of other options: they are" in fit(call, table, "--keep-features", "--seed", 1).err
+    os.truncate("model.localmkl.features", 1000)
+    assert "are of a file that is cut short" in fit(call, table, "--keep-features", "--seed", 1).err
     table.train.write_text(table.train.read_text() + "\n")
     assert "are of another state of the data: they are" in fit(call, table, "--seed", 1).err
 
@@ -240,3 +247,19 @@ def test_a_parquet_file_in_pieces_and_a_report_of_its_model(call, table, in_piec
     page = Path("report.html").read_text(encoding="utf-8")
     assert "which compare a sample with 20 landmarks" in page
     assert "on the exact kernels the objective is within" in page
+
+
+def test_a_sequence_that_is_wrong_is_named_by_its_row_in_the_file(call, fasta, in_pieces, monkeypatch):
+    monkeypatch.setattr(pieces, "PIECE_LETTERS", 1_000)
+    text = fasta.train.read_text()
+    options = ("--kernels", "wd:2", "--rank", 15, "--method", "mkl")
+    call("fit", fasta.train, *options)
+    for row in (50, 88):
+        records = text.split(">")
+        records[row + 1] = "short label=N\nACGT\n"
+        fasta.train.write_text(">".join(records))
+        said = call("fit", fasta.train, *options, code=FAILED)
+        assert f"got 4 in row {row}; cut or pad them" in said.err
+    said = call("predict", "model.localmkl", fasta.train, "--out", "p.csv", code=FAILED)
+    assert "got 4 in row " in said.err
+    assert sorted(path.name for path in said.path.glob("[mp]*")) == ["model.localmkl"]

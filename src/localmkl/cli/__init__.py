@@ -172,6 +172,7 @@ def _order(given, voice):
         raise Misuse("DATA does not go with --positive and --negative: give one file, or these two.")
     if data is None and (positive is None or negative is None):
         raise Misuse("Name a file of training rows, DATA, or two FASTA files by --positive and --negative.")
+    _check_rank(given)
     grids = _grids(given)
     from localmkl.cli.files import Asked
 
@@ -183,12 +184,29 @@ def _order(given, voice):
     return Order(content=content, asked=asked, grids=grids, **others)
 
 
+def _check_rank(given):
+    """Raise if options on features do not belong together; files may take long to read."""
+    if given["rank"] is not None and given["method"] == "lmkl":
+        raise Misuse("--rank is not for the method lmkl, which needs Grams; choose another, or leave it out.")
+    if given["rank"] is None and given["exact_gap"]:
+        raise Misuse("--exact-gap is for --rank: without it a model's gap is that of the exact problem.")
+    if given["rank"] is None and given["keep_features"]:
+        raise Misuse("--keep-features is for --rank.")
+
+
 def _training_content(path, asked, given, voice):
     """Return the rows to train on; of a large file, for which a rank was given, a sample of them."""
-    from localmkl.cli.files import check_labelled, is_large, read_labelled
+    from localmkl.cli.files import GRAMS, check_labelled, is_large, kind_of, read_labelled
 
     if given["rank"] is None or not (is_large(path) or is_large(asked.negative)):
-        return read_labelled(path, asked)
+        try:
+            return read_labelled(path, asked)
+        except MemoryError as error:
+            if given["rank"] is not None or kind_of(path) == GRAMS:
+                raise
+            raise MemoryError(
+                f"{str(error).rstrip('.')}, or give --rank 200 to read it in pieces."
+            ) from error
     check_labelled(path, asked)
     from localmkl.cli.pieces import survey
 
@@ -249,7 +267,7 @@ def predict(
         tally = use.Tally(subject)
         with voice.table(out) as write, voice.counting("predicting") as show:
             for content in use.pieces_for(subject, data, rows=rows, **where):
-                columns, table = use.predict(subject, content)
+                columns, table = use.predict_piece(subject, content)
                 write(columns, table)
                 tally.add(content, table)
                 show(tally.n_rows, None)

@@ -13,6 +13,7 @@ import typer
 
 import localmkl
 from localmkl._files import create_array, write_whole
+from localmkl.cli.pieces import with_row
 from localmkl.cli.voice import INTERRUPTED
 from localmkl.kernels.stack import take_rows
 
@@ -29,6 +30,7 @@ CHANGED = {
     "probe": "other landmarks",
 }
 """What features were made of that are of no use any more."""
+DAMAGED = "a file that is cut short or damaged"
 
 
 class FeatureFile:
@@ -90,7 +92,13 @@ class FeatureFile:
     def _other(self, found):
         """Return what differs between the features in the file and those wanted; None if nothing does."""
         wanted = json.loads(json.dumps(self.made_of))
-        return next((said for key, said in CHANGED.items() if found["made_of"].get(key) != wanted[key]), None)
+        for key, said in CHANGED.items():
+            if found["made_of"].get(key) != wanted[key]:
+                return said
+        try:
+            return None if self.table().shape == (self.n_rows, self.features.n_features) else DAMAGED
+        except (OSError, ValueError):
+            return DAMAGED
 
     def _note(self):
         record = {"made_of": self.made_of, "done": self.done, "traces": self.traces.tolist()}
@@ -123,17 +131,33 @@ class FeatureFile:
         return self.done == self.n_rows
 
     def _write(self, rows, out):
-        last = self.done + len(out)
         try:
             self.features.transform(rows, out=out)
-            self.traces = self.traces + self.features.diagonals(rows).sum(axis=1)
-        except ValueError as error:
-            raise ValueError(f"Rows {self.done + 1:,} to {last:,}: {error}") from error
-        if not np.isfinite(out).all():
+        except ValueError:
+            self._refuse(rows, len(out))
+            raise
+        self.traces = self.traces + self.features.diagonals(rows).sum(axis=1)
+        wrong = np.flatnonzero(~np.isfinite(out).all(axis=1))
+        if len(wrong):
             raise ValueError(
-                f"Rows {self.done + 1:,} to {last:,}: kernels must be finite in 32 bits, some are not; bring "
-                "the columns to one size."
+                f"Kernels must be finite in 32 bits, those of row {self.done + wrong[0]} are not; bring the "
+                "columns to one size."
             )
+
+    def _refuse(self, rows, n_rows):
+        """Raise for the first of some rows that has no features; it is found by halving."""
+        low, high = 0, n_rows
+        while high - low > 1:
+            middle = (low + high) // 2
+            try:
+                self.features.transform(take_rows(rows, slice(low, middle)))
+                low = middle
+            except ValueError:
+                high = middle
+        try:
+            self.features.transform(take_rows(rows, slice(low, high)))
+        except ValueError as error:
+            raise ValueError(with_row(error, [self.done + low])) from error
 
     def table(self):
         """Return the features as a memory map."""

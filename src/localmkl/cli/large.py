@@ -6,6 +6,7 @@ from sklearn.base import clone
 
 from localmkl.cli.feature_file import FeatureFile
 from localmkl.cli.kernels import fitting_rows
+from localmkl.cli.pieces import with_row
 from localmkl.estimators.base import COSINE
 from localmkl.estimators.factors import fit_on_features
 from localmkl.kernels import fit_kernels
@@ -28,6 +29,10 @@ class LargeFit:
         estimator._check_parameters()
         self.order, self.estimator, self.chosen, self.voice = order, estimator, chosen, voice
         self.whole = chosen.content.whole
+        try:
+            self.kernels = fit_kernels(chosen.kernels, chosen.content.rows)
+        except ValueError as error:
+            raise ValueError(with_row(error, chosen.content.numbers)) from error
         self.file: Any = None
 
     def fit(self, content, parameters=None):
@@ -52,7 +57,7 @@ class LargeFit:
         """Return the file of the features, or what is to become it."""
         sample, order = self.chosen.content.rows, self.order
         features = fit_features(
-            fit_kernels(self.chosen.kernels, sample),
+            self.kernels,
             sample,
             order.rank,
             landmarks=model.landmarks,

@@ -4,6 +4,7 @@ Tables and FASTA files that are small are read whole, by `files`.
 """
 
 import os
+import re
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -146,6 +147,17 @@ class Sample:
             row_names=row_names,
             whole=whole,
         )
+
+
+def with_row(error, numbers):
+    """Return what is wrong with some rows, a row counted as in the file where these have the numbers.
+
+    Examples
+    --------
+    >>> with_row(ValueError("a letter is wrong in row 1."), [7, 9])
+    'a letter is wrong in row 9.'
+    """
+    return re.sub(r"\brow (\d+)", lambda found: f"row {numbers[int(found[1])]}", str(error))
 
 
 def read_pieces(path, asked, *, labelled=True):

@@ -3,10 +3,14 @@
 import numpy as np
 
 from localmkl._checks import listed
+from localmkl._resources import available_memory
 from localmkl.cli.columns import as_numbers, identifiers, is_plain, numeric_names
 from localmkl.cli.files import GRAMS, SEQUENCES, TABLE
 from localmkl.cli.kernels import default_kernels
 from localmkl.cli.words import in_words
+
+RANK = 200
+"""The rank that is named where Grams are too large."""
 
 
 def describe_model(subject):
@@ -189,6 +193,10 @@ def describe_data(content):
         lines.append(
             f"memory     {record['gram_bytes'] / 2**20:.1f} MB of Gram matrices to train on all rows"
         )
+        free = available_memory()
+        if free is not None and record["gram_bytes"] > free and content.kind != GRAMS:
+            features = 4 * n_rows * n_kernels * RANK / 2**20
+            lines[-1] += f"; with --rank {RANK} at most {features:.1f} MB of features"
     return record, "\n".join(lines)
 
 

@@ -340,7 +340,6 @@ def _kind_of_estimator(order, grids):
     kind = getattr(localmkl, METHODS[order.method] + ("Regressor" if order.regression else "Classifier"))
     asked = [*grids, *(["gate_kernel"] if order.gate else []), *(["class_weight"] if order.balanced else [])]
     asked += [] if order.asked.groups is None else ["groups"]
-    asked += [] if order.rank is None else ["n_components"]
     for name in asked:
         if name not in kind().get_params(deep=False):
             task = "regression" if order.regression else "classification"
@@ -360,10 +359,6 @@ def _check_rank(order):
             "--gate must be the number of a kernel where a file is too large to be read whole, got "
             f"{order.gate!r}; add this kernel to --kernels, and give its number."
         )
-    if order.rank is None and order.keep_features:
-        raise Misuse("--keep-features is for --rank.")
-    if order.rank is None and order.exact_gap:
-        raise Misuse("--exact-gap is for --rank: without it a model's gap is that of the exact problem.")
     if order.rank is not None and order.content.kind == GRAMS:
         raise Misuse("--rank is for tables and FASTA files: the kernels of a Gram file are computed already.")
 

@@ -240,6 +240,17 @@ def predict(subject, content):
     return header, rows
 
 
+def predict_piece(subject, content):
+    """Do as `predict`; say which piece of a large file is wrong."""
+    try:
+        return predict(subject, content)
+    except ValueError as error:
+        if content.numbers is None:
+            raise
+        first, last = content.numbers[0], content.numbers[-1]
+        raise ValueError(f"Rows {first} to {last}, the first called row 0: {error}") from error
+
+
 def _short_names(model):
     """Return the names of clusters, numbers for those that have no other."""
     return [name.removeprefix("cluster ") for name in model.cluster_names_]

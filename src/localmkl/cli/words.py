@@ -40,12 +40,7 @@ KERNELS = {
 }
 """Word: (class in `localmkl.kernels`, parameter of the values after the colon)."""
 
-OPTIONS = {
-    "n_clusters": "clusters",
-    "gate_kernel": "gate",
-    "class_weight": "balanced",
-    "n_components": "rank",
-}
+OPTIONS = {"n_clusters": "clusters", "gate_kernel": "gate", "class_weight": "balanced"}
 """Parameters whose options have other names."""
 
 METHODS = {"clmkl": "CLMKL", "hlmkl": "HLMKL", "lmkl": "LMKL", "mkl": "MKL", "unif": "UniformMKL"}
