@@ -15,7 +15,7 @@ from sklearn.utils.validation import (
 )
 
 from localmkl._checks import check_finite_decisions, check_integer, check_number, check_option
-from localmkl._resources import KEPT_FREE, NUMBER, computing_bytes, matrix_bytes, require_memory
+from localmkl._resources import FEWER, KEPT_FREE, NUMBER, computing_bytes, matrix_bytes, require_memory
 from localmkl._sklearn import check_feature_names, check_n_features, check_sample_weight, count_rows
 from localmkl._warnings import warn
 from localmkl.estimators.context import FoldContext
@@ -159,13 +159,18 @@ class BaseMKL(BaseEstimator, ABC):
         held = context.stack is not None
         if not held or unlabeled is not None:
             n_kernels, needed = self._fitting_bytes(X, len(targets), unlabeled, held)
-            require_memory(needed, f"Fitting {n_kernels} kernels on {len(y)} rows")
+            require_memory(needed, f"Fitting {n_kernels} kernels on {len(y)} rows", self._lighter)
         stack = self._fit_stack(X, weights, context)
         gate = self._fit_gate(X, groups, stack, weights, unlabeled, context)
         self.C_ = float(self.C) / self._size(gate, stack.n_kernels, targets, weights)
         pairs = zip(targets, self.C_ * costs, strict=True)
         stack = stack.scaled(self.factors_).using(parallel=context.parallel)
         return Prepared(gate, [self._problem(stack, gate, *pair) for pair in pairs], context.parallel)
+
+    @property
+    def _lighter(self):
+        """What would take less memory."""
+        return FEWER
 
     def _fitting_bytes(self, X, n_problems, unlabeled=None, held=False):
         """Return the number of kernels and the peak of a fit, beyond the stack if it is `held`."""

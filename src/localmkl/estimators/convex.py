@@ -20,7 +20,7 @@ from localmkl._checks import check_evenness, check_integer, check_number, check_
 from localmkl._resources import clustering_bytes, solving_bytes
 from localmkl._sklearn import count_rows
 from localmkl.estimators.base import COSINE
-from localmkl.estimators.factors import FactorPart, FeatureRows, contributions
+from localmkl.estimators.factors import FactorPart, FeatureRows, SeenRows, contributions
 from localmkl.estimators.gating import GATE_MATRICES, GATE_ROWS, OneCluster, fit_gate, with_shared
 from localmkl.estimators.groups import (
     Grouped,
@@ -406,6 +406,8 @@ class LocalMKL(LpNormMKL):
     def _groups_in(self, X):
         if not self._by_groups:
             return None
+        if isinstance(X, SeenRows):
+            return X.groups
         if self.groups is not None:
             return self._refuse_groups() if isinstance(X, Grouped) else take_column(X, self.groups)[1]
         if isinstance(X, Grouped):
@@ -423,7 +425,8 @@ class LocalMKL(LpNormMKL):
 
     def _check_rows(self, X, *, reset):
         rows = super()._check_rows(X, reset=reset)
-        return rows if self.groups is None else take_column(rows, self.groups)[0]
+        apart = self.groups is None or isinstance(rows, SeenRows)
+        return rows if apart else take_column(rows, self.groups)[0]
 
     def _as_given(self, rows):
         if not hasattr(self, "groups_"):

@@ -7,21 +7,26 @@ from localmkl.experiments.summary import tabulate
 
 MARKERS = "osD^vPX*<>dph8"
 COLOURS = {"UNIF": "C7", "LMKL": "C1", "MKL": "C0", "HLMKL": "C2", "CLMKL": "C3"}
-"""By family, where there are more lines than colours."""
+"""By family, where there are more lines than colours, or a method has two lines."""
+
+OTHER_WAYS = {"Algorithm 1": "--", "exact": "--", "landmarks": ":"}
+"""What the names of methods end in, and their lines: the same model, found in another way."""
+
+
+LONG_AXIS = 30
+"""Points are on a logarithmic axis where the largest is so many times the smallest."""
 
 
 def curves(experiment, rows):
     """Return {panel: {method: (points, means, standard deviations)}} of what the figure shows."""
-    ours = {
-        method: {point: (cell.mean, cell.std) for point, cell in cells.items()}
-        for method, cells in tabulate(experiment, rows).items()
-    }
+    ours = _means(tabulate(experiment, rows))
+    others = {title: _means(tabulate(experiment, rows, name)) for name, title in experiment.also.items()}
     paper = {
         method: {point: (number.mean, number.std or 0.0) for point, number in cells.items()}
         for method, cells in experiment.published.numbers.items()
     }
     panels = {}
-    for panel, table in (("ours", ours), ("paper", paper)):
+    for panel, table in (("ours", ours), ("paper", paper), *others.items()):
         shown = {method: table[method] for method in experiment.figure if method in table}
         if shown:
             panels[panel] = {
@@ -29,6 +34,18 @@ def curves(experiment, rows):
                 for method, cells in shown.items()
             }
     return panels
+
+
+def _means(table):
+    return {
+        method: {point: (cell.mean, cell.std) for point, cell in cells.items()}
+        for method, cells in table.items()
+    }
+
+
+def _is_long(experiment):
+    first, last = experiment.points[0], experiment.points[-1]
+    return isinstance(first, int) and last >= LONG_AXIS * first
 
 
 def draw_figure(experiment, source, rows, path):
@@ -43,22 +60,26 @@ def draw_figure(experiment, source, rows, path):
     # Text as text and no date: the file stays small, and the same for the same rows.
     with rc_context({"svg.fonttype": "none", "svg.hashsalt": experiment.name}):
         figure = Figure(figsize=(4.4 * len(panels) + 1.8, 3.6), layout="constrained")
-        axes = figure.subplots(1, len(panels), sharey=not seconds, squeeze=False)[0]
+        shared = not seconds and not experiment.also
+        axes = figure.subplots(1, len(panels), sharey=shared, squeeze=False)[0]
         for axis, (panel, methods) in zip(axes, panels.items(), strict=True):
             for number, name in enumerate(experiment.figure):
                 if name not in methods:
                     continue
                 points, means, stds = methods[name]
                 marker, colour = MARKERS[number % len(MARKERS)], f"C{number}"
-                if len(experiment.figure) > 10:
+                if len(experiment.figure) > 10 or experiment.also:
                     colour = COLOURS[name.split(",")[0]]
-                line, face = ("--", "white") if "Algorithm 1" in name else ("-", colour)
+                line = next((line for end, line in OTHER_WAYS.items() if name.endswith(end)), "-")
+                face = colour if line == "-" else "white"
                 style = {"marker": marker, "markersize": 4, "markerfacecolor": face, "color": colour}
                 axis.errorbar(points, means, yerr=stds, label=name, linestyle=line, capsize=2, **style)
             axis.set(title=f"{panel}: {source.name}" if panel == "ours" else panel, xlabel=experiment.axis)
             axis.grid(alpha=0.3)
             if seconds:
-                axis.set(xscale="log", yscale="log")
+                axis.set(yscale="log")
+            if seconds or _is_long(experiment):
+                axis.set(xscale="log")
         axes[0].set_ylabel("seconds" if seconds else f"{experiment.metric} in percent")
         pairs = [pair for axis in axes for pair in zip(*axis.get_legend_handles_labels(), strict=True)]
         shown = {label: line for line, label in pairs}

@@ -66,6 +66,8 @@ class Method:
         Whether the partition is learned from validation and test rows too (their labels are not seen).
     slow : bool
         Whether the method only runs when it is asked for by name.
+    most : int or None
+        The largest point of the axis that the method runs at.
     """
 
     label: str
@@ -74,6 +76,7 @@ class Method:
     fixed: dict = field(default_factory=dict)
     transductive: bool = False
     slow: bool = False
+    most: int | None = None
 
     def thinned(self):
         """Return the method with the first and the last value of each grid."""
@@ -95,6 +98,13 @@ class Task:
     gate_kernel: int | None = None
     groups: np.ndarray | None = None
 
+    def batches(self, methods):
+        """Return the methods that are searched together, of one family: their solutions are near."""
+        families: dict = {}
+        for method in methods:
+            families.setdefault((method.family, method.transductive), []).append(method)
+        return list(families.values())
+
 
 @dataclass(frozen=True)
 class Source:
@@ -107,11 +117,14 @@ class Source:
     fidelity : str
         How near the paper's: one of `FIDELITIES`.
     load : callable
-        Returns an object with ``task(point, repetition)`` and ``description`` (a dict for the settings).
+        Returns an object with ``task(point, repetition)`` and ``description`` (a dict for the settings). A
+        task is a `Task`, or has `train`, `batches` and ``outcomes(methods, seed)`` of its own.
     duration : str
         How long a full run takes on two cores.
     files : tuple of str
         Files of the data home that it needs, keys of `localmkl.datasets.fetchers.FILES`.
+    most : int or None
+        The largest point of the axis that it has rows for.
     """
 
     name: str
@@ -120,6 +133,7 @@ class Source:
     load: Callable
     duration: str
     files: tuple[str, ...] = ()
+    most: int | None = None
 
     def missing(self):
         """Return the files that are not in the data home."""
@@ -152,6 +166,11 @@ class Experiment:
         Labels of the methods that the figure shows.
     folds : int or None
         Inner folds, where there is no validation set.
+    also : dict of str to str
+        Other scores of a row, shares of one: name in the row, and title of its table and its part of the
+        figure.
+    costs : dict of str to str
+        Other shares that have a table only.
     quick : dict
         What the one-minute version replaces.
     """
@@ -169,6 +188,8 @@ class Experiment:
     protocol: str
     figure: tuple[str, ...] = ()
     folds: int | None = None
+    also: dict = field(default_factory=dict)
+    costs: dict = field(default_factory=dict)
     quick: dict = field(default_factory=dict)
 
     def quickened(self):
@@ -191,21 +212,15 @@ METRICS = {"AUC": area_under_curve, "accuracy": accuracy}
 
 
 def run_cell(experiment, data, methods, point, repetition):
-    """Return one row per method; what fails is a row with its error.
-
-    Methods of one family are searched together: they share clusters, and their solutions are near.
-    """
-    families: dict = {}
-    for method in methods:
-        families.setdefault((method.family, method.transductive), []).append(method)
+    """Return one row per method; what fails is a row with its error."""
     rows = []
     with one_thread(), warnings.catch_warnings():
         # Every row holds its gap, which says more than a warning in a worker's log.
         warnings.simplefilter("ignore", ConvergenceWarning)
         task = data.task(point, repetition)
-        for members in families.values():
+        for members in task.batches(methods):
             try:
-                outcomes = _run_family(experiment, task, members, repetition)
+                outcomes = _run_batch(experiment, task, members, repetition)
             except Exception as error:  # whatever it is, the other cells shall run
                 outcomes = [{"error": f"{type(error).__name__}: {error}"}] * len(members)
             for method, outcome in zip(members, outcomes, strict=True):
@@ -228,7 +243,9 @@ def one_thread():
         numba.set_num_threads(threads)
 
 
-def _run_family(experiment, task, methods, seed):
+def _run_batch(experiment, task, methods, seed):
+    if not isinstance(task, Task):
+        return task.outcomes(methods, seed)
     if experiment.metric == "seconds":
         return [time_fit(task, method, seed) for method in methods]
     if task.groups is not None:

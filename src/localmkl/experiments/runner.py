@@ -51,12 +51,18 @@ def run_experiment(
         cells = []
         for repetition in range(repetitions):
             for point in reversed(points):  # the largest first: the cores end together
-                missing = [m for m in chosen if (m.label, point, repetition) not in done]
+                able = [m for m in chosen if within(point, m.most) and within(point, source.most)]
+                missing = [m for m in able if (m.label, point, repetition) not in done]
                 if missing:
                     cells.append((missing, point, repetition))
         if cells:
             _run_cells(experiment, source, data, cells, file, n_jobs, console)
         return file.rows
+
+
+def within(point, most):
+    """Return whether a point is not beyond the largest one, where there is such."""
+    return most is None or point <= most
 
 
 def _run_cells(experiment, source, data, cells, file, n_jobs, console):

@@ -7,7 +7,7 @@ a bullet (•) where the reference is significantly better, as in the paper, a c
 import csv
 import io
 from collections import Counter, defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.stats import ttest_rel
@@ -41,12 +41,13 @@ def row_key(row):
     return row["method"], row["point"], row["repetition"]
 
 
-def tabulate(experiment, rows):
-    """Return {method: {point: Cell}} in the experiment's order, of what is there."""
+def tabulate(experiment, rows, score="score"):
+    """Return {method: {point: Cell}} of a score in the experiment's order, of what is there."""
     scale = 1.0 if experiment.metric == "seconds" else 100.0
     scores: dict = defaultdict(dict)
     for row in finished(rows):
-        scores[row["method"], row["point"]][row["repetition"]] = scale * row["score"]
+        if score in row:
+            scores[row["method"], row["point"]][row["repetition"]] = scale * row[score]
     points = sorted({point for _, point in scores})
     table = {}
     for method in experiment.methods:
@@ -99,6 +100,15 @@ def to_markdown(experiment, source, rows):
         return "\n".join([*lines, "No rows yet.", ""])
     several = len(experiment.points) > 1
     lines += _wide_table(experiment, table) if several else _long_table(experiment, table)
+    for name, title in {**experiment.also, **experiment.costs}.items():
+        table = tabulate(experiment, rows, name)
+        marked = name in experiment.also
+        lines += [
+            "",
+            f"{title[0].upper()}{title[1:]}, in percent:",
+            "",
+            *_plain_table(experiment, table, marked),
+        ]
     return "\n".join([*lines, "", *_provenance(rows), ""])
 
 
@@ -114,9 +124,19 @@ def _wide_table(experiment, table):
         if any(point in published.get(method, {}) for point in points):
             numbers = (published[method].get(point) for point in points)
             body.append(["" if method in table else method, "paper", *map(_published_text, numbers)])
-    if experiment.metric != "seconds":
+    if experiment.metric != "seconds" and not experiment.also:
         body += _advantages(experiment, table, points)
     return _align(header, body)
+
+
+def _plain_table(experiment, table, marked):
+    """Points are columns; ours alone, marked where it is a score."""
+    points = sorted({point for cells in table.values() for point in cells})
+    body = []
+    for method, cells in table.items():
+        shown = cells if marked else {point: replace(cell, mark="") for point, cell in cells.items()}
+        body.append([method, *(_text(experiment, shown.get(point)) for point in points)])
+    return _align([experiment.axis, *map(str, points)], body)
 
 
 def _long_table(experiment, table):
@@ -166,7 +186,8 @@ def _text(experiment, cell):
         return "-"
     if experiment.metric == "seconds":
         return f"{cell.mean:.3g} ± {cell.std:.2g}"
-    return f"{cell.mean:.1f} ± {cell.std:.1f}{cell.mark}"
+    spread = f" ± {cell.std:.1f}" if cell.n > 1 else ""
+    return f"{cell.mean:.1f}{spread}{cell.mark}"
 
 
 def _published_text(number):
@@ -248,7 +269,8 @@ def to_csv(experiment, source, rows):
     for row in finished(rows):
         groups[row["method"], row["point"]].append(row)
     text = io.StringIO()
-    writer = csv.DictWriter(text, CSV_COLUMNS, lineterminator="\n")
+    others = (*experiment.also, *experiment.costs)
+    writer = csv.DictWriter(text, (*CSV_COLUMNS, *others), lineterminator="\n")
     writer.writeheader()
     for method, cells in table.items():
         for point, cell in cells.items():
@@ -270,6 +292,9 @@ def to_csv(experiment, source, rows):
                 "worst_gap": f"{max(row['gap'] for row in members):.2g}",
                 "mean_seconds": f"{np.mean([row['seconds'] for row in members]):.4g}",
             }
+            for name in others:
+                found = [row[name] for row in members if name in row]
+                line[name] = f"{np.mean(found):.6g}" if found else ""
             if number is not None:
                 line |= {
                     "published_mean": number.mean,
