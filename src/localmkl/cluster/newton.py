@@ -24,7 +24,7 @@ MOST_TRIALS = 12
 
 
 def newton_step(team, roots, images, intercept, precise):
-    """Return images and intercept after one step from given ones, and set their dual variables; None where flat.
+    """Return images and intercept after one step from given ones, and set their dual variables; None if flat.
 
     Parameters
     ----------
