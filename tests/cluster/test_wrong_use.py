@@ -48,7 +48,7 @@ MISTAKES = {
     "no labels": (model(), X, None, "requires y to be passed"),
     "no rows": (model(), X[:0], y[:0], "at least one row"),
     "one class": (model(), X, 0 * y, "at least 2 classes"),
-    "a row without a number": (model(), X * np.nan, y, "In chunk 0: .*NaN"),
+    "a row without a number": (model(), X * np.nan, y, "In chunk [01]: .*NaN"),
     "a matrix for a gate": (CLMKLClassifier(n_components=2, gate=np.ones((4, 3)) / 3), X, y, "got a matrix"),
 }
 
@@ -68,7 +68,7 @@ def test_chunks_of_different_columns_are_named(client):
 
     parts = [pd.DataFrame({"a": [0.0, 1.0], name: [1.0, 2.0], "y": [0, 1]}) for name in ("b", "c")]
     frame = dd.from_delayed([delayed(part) for part in parts], meta=parts[0], verify_meta=False)
-    with pytest.raises(ValueError, match="All chunks must have the same columns, chunk 0 has .*'b'.*'c'"):
+    with pytest.raises(ValueError, match=r"the same columns, chunk 0 has .*'b'.*'c'"):
         model().fit(frame, dd.from_delayed([delayed(part["y"]) for part in parts], meta=parts[0]["y"]))
     longer = dd.from_delayed([delayed(part["y"].repeat(k)) for k, part in ((1, parts[0]), (2, parts[1]))])
     with pytest.raises(ValueError, match="one entry for each of 4 rows, got 6"):

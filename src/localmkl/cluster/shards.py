@@ -48,6 +48,58 @@ class Order:
 class FarShard(Shard):
     """A shard whose client never sees its rows, scores or dual variables."""
 
+    def set_out(self, images, intercept, precise):
+        """Begin a step of Newton's, as `newton` has it.
+
+        Return gradient and slope of the intercept, the bends of both along it, and the number of bent rows.
+        """
+        problem = self.problem
+        self.at = self._outputs(images, precise) + intercept
+        self.bend = problem.C * problem.loss.curvature(self.at, problem.y)
+        slopes = problem.C * problem.loss.slope(self.at, problem.y)
+        gradient, across = self._moments(slopes, precise), self._moments(self.bend, precise)
+        n_bent = np.count_nonzero(self.bend)
+        return gradient, float(slopes.sum()), across, float(self.bend.sum()), n_bent
+
+    def _outputs(self, images, precise):
+        outputs = np.empty(len(self.alpha))
+        self.stack.scores_of(self.problem.memberships, images, outputs, precise)
+        return outputs
+
+    def _moments(self, values, precise):
+        rows = np.flatnonzero(values)
+        return self.stack.moments_of(rows, self.problem.memberships[rows] * values[rows, None], precise)
+
+    def product(self, images, precise):
+        """Return the change of the gradient in some direction, the intercept staying as it is."""
+        return self._moments(self.bend * self._outputs(images, precise), precise)
+
+    def bent_part(self, share):
+        """Return features, memberships and inverse curvatures of a random share of the rows that have one."""
+        rows = np.flatnonzero(self.bend)
+        rows = rows if share >= 1.0 else rows[self.rng.random(len(rows)) < share]
+        return self.stack.features(rows), self.problem.memberships[rows], 1.0 / self.bend[rows]
+
+    def direct(self, images, intercept, precise):
+        """Take note of the direction of a step."""
+        self.away = self._outputs(images, precise) + intercept
+
+    def along(self, length):
+        """Return the sum of the losses, its slope and its curvature, at a point of a step."""
+        problem, there = self.problem, self.at + length * self.away
+        return np.array(
+            [
+                problem.C @ problem.loss.value(there, problem.y),
+                problem.C @ (problem.loss.slope(there, problem.y) * self.away),
+                problem.C @ (problem.loss.curvature(there, problem.y) * self.away**2),
+            ]
+        )
+
+    def advance(self, length):
+        """Set the dual variables to those of the scores at a point of a step."""
+        problem, there = self.problem, self.at + length * self.away
+        self.alpha = np.clip(problem.loss.dual_variables(there, problem.y, problem.C), self.lower, self.upper)
+
     def is_smooth(self, source):
         """Whether the loss has a slope everywhere."""
         return isinstance(self._problem(source).loss, Smooth)

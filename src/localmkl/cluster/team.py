@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from localmkl.cluster.crossing import find_crossing
+from localmkl.cluster.newton import newton_step
 from localmkl.cluster.shards import Post
 from localmkl.solvers import certify
 from localmkl.solvers.factored import Descent
@@ -21,7 +22,9 @@ from localmkl.stacks import FactorStack
 
 MOST_LOSSES = 20
 """Shards that may be lost in one fit: more of them mean that the fit itself is what workers die of."""
-KEPT = ("charge", "blur", "weigh")
+ROUGH = 1e6
+"""Multiple of its rounding to which an intercept is found on the way: values change with its square."""
+KEPT = ("charge", "blur", "weigh", "set_out", "direct")
 """What a shard is told once and remembers; one that is made again is told again."""
 PATIENCE = 120
 """Seconds to wait for a worker, when all are gone."""
@@ -48,12 +51,31 @@ class FarProblem(Problem):
 class FarDescent(Descent):
     """The inner problem on a cluster: what a worker's death interrupts is done again."""
 
+    point: Any = None
+    """Images and intercept after the last of Newton's steps."""
+
     def look(self):
         """Bring sums, scores and values up to date, with the same shards from beginning to end."""
         losses = -1
         while losses != self.team.losses:
             losses = self.team.losses
             super().look()
+
+    def sweep(self):
+        """Visit the rows that are not settled; where the loss is smooth, take one of Newton's steps."""
+        if not self.team.is_smooth():
+            return super().sweep()
+        roots = np.sqrt(self.problem.stack.spread(self.scaled))
+        images, intercept = self.point or (roots**2 * self.sums, self.intercept)
+        self.point = newton_step(
+            self.team, roots, np.where(roots > 0.0, images, 0.0), intercept, self.precise
+        )
+        return super().sweep() if self.point is None else None
+
+    def solve_part(self, target):
+        """Solve the rows that are not settled on their own; Newton's next step starts from the answer."""
+        super().solve_part(target)
+        self.point = None
 
     def _balance(self):
         """Take what is left of the sum of the dual variables away, but for rounding."""
@@ -102,7 +124,8 @@ class FarTeam:
         """Return the answers of all shards."""
         if method in KEPT:
             self.replay[method] = (arguments[0], 1.0) if method == "charge" else arguments
-            self.smooth.clear()
+            if method == "blur":
+                self.smooth.clear()
         answers = self.call("ask", method, arguments)
         for well, answer in answers:
             if not well:
@@ -123,18 +146,22 @@ class FarTeam:
 
     def best_intercept(self, source="scores"):
         """Return the intercept that suits the scores best: no score leaves its worker."""
-        kind = "scores" if source == "scores" else "terms"
-        if kind not in self.smooth:
-            self.smooth[kind] = self.ask("is_smooth", kind)[0]
-        if self.smooth[kind]:
+        if self.is_smooth("scores" if source == "scores" else "terms"):
             return self._balanced(source)
         return find_crossing(lambda low, high: self.ask("breaks_between", source, low, high))
+
+    def is_smooth(self, source="scores"):
+        """Whether the loss has a slope everywhere, as it is now or, for certificates, as it was given."""
+        if source not in self.smooth:
+            self.smooth[source] = self.ask("is_smooth", source)[0]
+        return self.smooth[source]
 
     def _balanced(self, source):
         def slopes(b):
             return self.total("slopes", source, b)
 
-        self.last = balance_slopes(slopes, max(self.ask("size", source)), self.last)
+        size = max(self.ask("size", source)) * (ROUGH if source == "scores" else 1.0)
+        self.last = balance_slopes(slopes, size, self.last)
         return self.last
 
     def certify(self, problem, weights, tol):
