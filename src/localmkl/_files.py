@@ -38,6 +38,13 @@ def write_whole(path, content):
         Where to. Of a link, the file that it leads to is written, and the link stays.
     content : bytes
     """
+    with writing_whole(path) as file:
+        file.write(content)
+
+
+@contextmanager
+def writing_whole(path):
+    """Yield a file to write bytes to, piece by piece; it is there when the last one is written, else not."""
     with _naming(path):
         target, mode = _target(path)
         _sweep(target)
@@ -45,7 +52,7 @@ def write_whole(path, content):
         try:
             handle, named = _create(draft)
             with open(handle, "wb") as file:
-                file.write(content)
+                yield file
                 file.flush()
                 if mode is not None and os.chmod in os.supports_fd:
                     os.chmod(handle, mode)
@@ -102,6 +109,22 @@ def scratch_array(shape, dtype=np.float64):
         raise
     weakref.finalize(array, _drop, handle, name)
     return np.asarray(array)
+
+
+def create_array(path, shape, dtype):
+    """Make an ``.npy`` file of zeros, to be filled as a memory map; its room is taken at once.
+
+    What is there is replaced.
+    """
+    header = {"descr": np.lib.format.dtype_to_descr(np.dtype(dtype)), "fortran_order": False, "shape": shape}
+    with _naming(path), open(path, "wb") as file:
+        try:
+            np.lib.format.write_array_header_1_0(file, header)
+            file.flush()
+            _reserve(file.fileno(), file.tell() + np.dtype(dtype).itemsize * int(np.prod(shape)))
+        except BaseException:
+            os.unlink(path)
+            raise
 
 
 def _reserve(handle, size):

@@ -213,3 +213,11 @@ def test_wrong_uses_are_said_in_a_sentence():
         model.exact_gap(stack, LABELS)
     with pytest.raises(ValueError, match="must be the 300 training rows of the fit, got 10 rows"):
         MKLClassifier(KERNELS, n_components=5).fit(X, LABELS).exact_gap(X[:10], LABELS[:10])
+
+
+def test_memory_for_predictions_does_not_grow_with_the_support_vectors(monkeypatch):
+    rows, labels = np.tile(X, (5, 1)), np.tile(LABELS, 5)
+    model = MKLClassifier([RBF(0.05)], n_components=5, C=0.01, random_state=0).fit(rows, labels)
+    assert len(model.support_) > 1000
+    monkeypatch.setattr(localmkl._resources, "available_memory", lambda: 8 * 1000 * 1000)
+    assert len(model.predict(rows)) == 1500

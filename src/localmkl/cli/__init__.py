@@ -15,7 +15,6 @@ from localmkl.cli.voice import (
     Command,
     Misuse,
     Voice,
-    as_csv,
     end_on_signals,
     sentence,
     stop_on_signals,
@@ -79,6 +78,9 @@ def fit(
     groups: options.Groups = None,
     normalize: options.Normalize = None,
     balanced: options.Balanced = False,
+    rank: options.Rank = None,
+    exact_gap: options.ExactGap = False,
+    keep_features: options.KeepFeatures = False,
     tol: options.Tol = None,
     variable: options.Variable = None,
     rows: options.Rows = None,
@@ -98,7 +100,7 @@ def fit(
     """
     given, voice = locals(), Voice(as_json, quiet, debug)
     with voice.plainly():
-        order = _order(given)
+        order = _order(given, voice)
         if tune and unlabeled is not None:
             raise Misuse("--unlabeled does not go with --tune: fit again with the parameters found.")
         from localmkl.cli.train import train
@@ -136,6 +138,9 @@ def tune(
     groups: options.Groups = None,
     normalize: options.Normalize = None,
     balanced: options.Balanced = False,
+    rank: options.Rank = None,
+    exact_gap: options.ExactGap = False,
+    keep_features: options.KeepFeatures = False,
     tol: options.Tol = None,
     variable: options.Variable = None,
     rows: options.Rows = None,
@@ -151,14 +156,14 @@ def tune(
     """
     given, voice = locals(), Voice(as_json, quiet, debug)
     with voice.plainly():
-        order = _order(given)
+        order = _order(given, voice)
         from localmkl.cli.train import train
         from localmkl.cli.tuning import Search
 
         train(order, voice, search=Search(folds, scoring, jobs, table))
 
 
-def _order(given):
+def _order(given, voice):
     """Return what the options of a command ask to be trained; what is wrong is said before heavy imports."""
     data, positive, negative, method = (given[name] for name in ("data", "positive", "negative", "method"))
     if method not in METHODS:
@@ -167,15 +172,45 @@ def _order(given):
         raise Misuse("DATA does not go with --positive and --negative: give one file, or these two.")
     if data is None and (positive is None or negative is None):
         raise Misuse("Name a file of training rows, DATA, or two FASTA files by --positive and --negative.")
+    _check_rank(given)
     grids = _grids(given)
-    from localmkl.cli.files import Asked, read_labelled
+    from localmkl.cli.files import Asked
 
     asked = Asked(**{each.name: given[each.name] for each in fields(Asked)})
-    content = read_labelled(positive if data is None else data, asked)
+    content = _training_content(positive if data is None else data, asked, given, voice)
     from localmkl.cli.train import Order
 
     others = {each.name: given[each.name] for each in fields(Order) if each.name in given}
     return Order(content=content, asked=asked, grids=grids, **others)
+
+
+def _check_rank(given):
+    """Raise if options on features do not belong together; files may take long to read."""
+    if given["rank"] is not None and given["method"] == "lmkl":
+        raise Misuse("--rank is not for the method lmkl, which needs Grams; choose another, or leave it out.")
+    if given["rank"] is None and given["exact_gap"]:
+        raise Misuse("--exact-gap is for --rank: without it a model's gap is that of the exact problem.")
+    if given["rank"] is None and given["keep_features"]:
+        raise Misuse("--keep-features is for --rank.")
+
+
+def _training_content(path, asked, given, voice):
+    """Return the rows to train on; of a large file, for which a rank was given, a sample of them."""
+    from localmkl.cli.files import GRAMS, check_labelled, is_large, kind_of, read_labelled
+
+    if given["rank"] is None or not (is_large(path) or is_large(asked.negative)):
+        try:
+            return read_labelled(path, asked)
+        except MemoryError as error:
+            if given["rank"] is not None or kind_of(path) == GRAMS:
+                raise
+            raise MemoryError(
+                f"{str(error).rstrip('.')}, or give --rank 200 to read it in pieces."
+            ) from error
+    check_labelled(path, asked)
+    from localmkl.cli.pieces import survey
+
+    return survey(path, asked, size=given["rank"], seed=given["seed"], voice=voice)
 
 
 def _grids(given):
@@ -223,22 +258,23 @@ def predict(
     voice = Voice(as_json, quiet, debug)
     with voice.plainly():
         _look_at(model, data)
-        from localmkl._files import write_whole
         from localmkl.cli import places, use
 
         if out is not None:
             places.check_outputs([("--out", out, places.PREDICTIONS)], (model, data, labels), force=force)
         subject = use.open_model(model)
         where = {"target": target, "labels": labels, "names": names, "variable": variable, "header": header}
-        content = use.read_for(subject, data, rows=rows, **where)
-        with voice.working(f"predicting {len(content)} rows"):
-            header, table = use.predict(subject, content)
-        scores, said = use.score(subject, content, table)
-        if out is None:
-            voice.records(header, table)
-        else:
-            write_whole(out, as_csv(header, table).encode())
-            voice.result({"out": str(out), "rows": len(table), **scores}, f"{len(table)} predictions: {out}")
+        tally = use.Tally(subject)
+        with voice.table(out) as write, voice.counting("predicting") as show:
+            for content in use.pieces_for(subject, data, rows=rows, **where):
+                columns, table = use.predict_piece(subject, content)
+                write(columns, table)
+                tally.add(content, table)
+                show(tally.n_rows, None)
+        scores, said = tally.score()
+        if out is not None:
+            record = {"out": str(out), "rows": tally.n_rows, **scores}
+            voice.result(record, f"{tally.n_rows} predictions: {out}")
         for note in filter(None, (said, subject.unfinished)):
             voice.note(note)
 

@@ -8,7 +8,6 @@ from fnmatch import fnmatchcase
 import numpy as np
 
 from localmkl._checks import listed
-from localmkl.datasets.delimited import field_at
 
 LARGEST_NUMBER = 1e100
 """Numbers of this size may be squared and summed: 1e200 times any number of columns is below 1e308."""
@@ -171,7 +170,7 @@ def as_numbers(content, frame, columns):
 
 
 def _refuse_entry(content, name, row, number):
-    place, came = field_at(content.path, row, name, header=content.header)
+    place, came = content.place(row, name)
     came = content.rows[name].iloc[row] if came is None else came
     expected = "numbers" if np.isnan(number) else f"numbers up to {LARGEST_NUMBER:.0e} in size"
     raise ValueError(

@@ -5,6 +5,7 @@ sequences   .fa, .fasta, ...              FASTA records, labels in the headers o
 grams       .npy, .npz, .mat              Gram matrices, labels among the variables or in a file
 """
 
+import os
 import re
 from collections import Counter
 from dataclasses import dataclass, replace
@@ -15,13 +16,15 @@ import numpy as np
 
 from localmkl._archive import is_archive
 from localmkl._checks import listed
+from localmkl._resources import available_memory
 from localmkl._warnings import warn
 from localmkl.cli.voice import Misuse
+from localmkl.datasets.delimited import field_at
 from localmkl.datasets.fasta import read_fasta, read_header_values
 from localmkl.datasets.gram_files import read_grams, read_row_variable
 from localmkl.datasets.labels import MISSING, as_labels
-from localmkl.datasets.opening import check_regular, file_kind, read_text
-from localmkl.datasets.tables import column_labels, read_table
+from localmkl.datasets.opening import OPENERS, check_regular, file_kind, read_text
+from localmkl.datasets.tables import column_labels, read_table, table_pieces
 
 TABLE, SEQUENCES, GRAMS = "table", "sequences", "grams"
 
@@ -36,6 +39,15 @@ CALLED = {TABLE: "a table", SEQUENCES: "a FASTA file", GRAMS: "a Gram file"}
 MODEL_SUFFIX = ".localmkl"
 
 TABLE_LABELS = "--labels is for FASTA and Gram files; the labels of a table are the column of --target."
+
+FIRST_LETTERS = 2**16
+"""Letters of a file, its first ones, that are read to name its columns."""
+
+LARGE_BYTES = 2**28
+"""Files from this size on are read in pieces; smaller ones as soon as they are a tenth of the free memory."""
+
+COMPRESSED = 5
+"""How many times larger text is than its compressed file, about."""
 
 POSITIVE, NEGATIVE = 1, -1
 """Labels of the sequences of two files."""
@@ -89,6 +101,12 @@ class Content:
         As it was asked for.
     groups : ndarray or None
         The group of each row, None where it has none.
+    numbers : ndarray or None
+        Numbers of the rows in the file; None: 0, 1, 2 ...
+    row_names : frozenset or None
+        Columns that only number the rows; None: look.
+    whole : Whole or None
+        The rest of a large file, of which the rows are a sample.
     """
 
     path: Path
@@ -99,9 +117,17 @@ class Content:
     train: tuple | None = None
     header: bool | None = None
     groups: np.ndarray | None = None
+    numbers: np.ndarray | None = None
+    row_names: frozenset | None = None
+    whole: Any = None
 
     def __len__(self):
         return self.rows.shape[0]
+
+    def place(self, row, name):
+        """Return the place of a row in the file and its field in a column, as text."""
+        row = row if self.numbers is None else self.numbers[row]
+        return field_at(self.path, int(row), name, header=self.header)
 
     def take(self, rows):
         """Return the Grams of some rows with each other."""
@@ -117,6 +143,15 @@ def kind_of(path):
             return kind
     known = ", ".join(suffix for suffixes in KINDS.values() for suffix in suffixes)
     raise ValueError(f"{str(path)!r} must end in one of {known}, got {suffix!r}; rename or convert it.")
+
+
+def is_large(path):
+    """Whether a table or FASTA file is better read in pieces."""
+    if path is None or kind_of(path) == GRAMS or not os.path.exists(path):
+        return False
+    free, size = available_memory(), os.path.getsize(path)
+    size *= COMPRESSED if Path(path).suffix.lower() in OPENERS or str(path).endswith(".parquet") else 1
+    return size >= min(LARGE_BYTES, LARGE_BYTES if free is None else free // 10)
 
 
 def is_model(path):
@@ -142,24 +177,33 @@ def parse_rows(text, n_rows):
     return np.arange(start, stop)
 
 
-def read_labelled(path, asked):
-    """Return the content of a training file, or of two; labels must be there."""
-    path, kind = Path(path), kind_of(path)
+def check_labelled(path, asked):
+    """Raise if options on a training file do not belong together; return its kind."""
+    kind = kind_of(path)
     _check_different(asked, kind)
     if asked.variable is not None and kind != GRAMS:
         raise Misuse("--variable is for Gram files.")
     if asked.negative is not None:
+        _check_two_classes(path, asked)
+    elif kind == TABLE and asked.labels is not None:
+        raise Misuse(TABLE_LABELS)
+    elif kind == TABLE and asked.target is None:
+        frame = next(table_pieces(path, header=asked.header, letters=FIRST_LETTERS))
+        raise Misuse(f"--target must name a column of {str(path)!r}; it has {listed(frame.columns)}.")
+    elif kind != TABLE:
+        _refuse_table_options(asked)
+    return kind
+
+
+def read_labelled(path, asked):
+    """Return the content of a training file, or of two; labels must be there."""
+    path, kind = Path(path), check_labelled(path, asked)
+    if asked.negative is not None:
         return _two_classes(path, asked)
     if kind == TABLE:
-        if asked.labels is not None:
-            raise Misuse(TABLE_LABELS)
-        if asked.target is None:
-            columns = listed(read_table(path, header=asked.header).frame.columns)
-            raise Misuse(f"--target must name a column of {str(path)!r}; it has {columns}.")
         text = [name for name in (asked.names, asked.groups) if name is not None]
         frame, y = read_table(path, target=asked.target, header=asked.header, text=text)
-        return _apart(Content(path, TABLE, frame, y, header=asked.header), asked.names, asked.groups)
-    _refuse_table_options(asked)
+        return set_apart(Content(path, TABLE, frame, y, header=asked.header), asked.names, asked.groups)
     if kind == SEQUENCES:
         labels = f"header:{asked.target or 'label'}" if asked.labels is None else asked.labels
         content = _sequences(path, read_fasta(path, labels=labels, unique_names=False))
@@ -189,7 +233,7 @@ def read_rows(path, asked):
         if asked.target in frame.columns:
             y, _ = column_labels(path, frame.pop(asked.target))
         names = asked.names if asked.names in frame.columns else None
-        return _apart(Content(path, TABLE, frame, y, header=asked.header), names, asked.groups)
+        return set_apart(Content(path, TABLE, frame, y, header=asked.header), names, asked.groups)
     if kind == SEQUENCES:
         labels = f"header:{asked.target or 'label'}"
         found = _with_labels_if_any(read_fasta, path, asked.labels, labels, unique_names=False)
@@ -220,14 +264,17 @@ def _refuse_table_options(asked):
         raise Misuse("--header and --no-header are for tables.")
 
 
-def _two_classes(positive, asked):
-    """Return the sequences of two files, one for each class."""
+def _check_two_classes(positive, asked):
     _refuse_table_options(asked)
     if asked.target is not None or asked.labels is not None:
         raise Misuse("--positive and --negative say the labels; leave out --target and --labels.")
     for path in (positive, asked.negative):
         if kind_of(path) != SEQUENCES:
             raise ValueError(f"--positive and --negative must be FASTA files, got {str(path)!r}.")
+
+
+def _two_classes(positive, asked):
+    """Return the sequences of two files, one for each class."""
     first, second = (read_fasta(path, unique_names=False) for path in (positive, asked.negative))
     y = np.repeat([POSITIVE, NEGATIVE], [len(first.names), len(second.names)])
     names = np.concatenate([first.names, second.names])
@@ -260,7 +307,7 @@ def _with_labels_if_any(read, path, required, possible, **options):
     return read(path, labels=required, **options)
 
 
-def _apart(content, names, groups):
+def set_apart(content, names, groups):
     """Return a table with the columns of names and of groups beside the others."""
     if groups is not None:
         column = _column_of(content, groups, "--groups")

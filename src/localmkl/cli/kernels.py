@@ -14,11 +14,11 @@ from localmkl.cli.columns import (
     is_plain,
     numeric_columns,
     numeric_names,
+    pick_columns,
 )
 from localmkl.cli.files import GRAMS, SEQUENCES, TABLE, Content
 from localmkl.cli.voice import Misuse
 from localmkl.cli.words import Wanted, in_words, parse_kernels
-from localmkl.datasets.delimited import field_at
 from localmkl.kernels.alphabets import ALPHABETS
 
 IN_PLACE = Wanted("wd", tuple(range(1, 9))), Wanted("wd", (4, 8), {"shift": 5})
@@ -105,7 +105,7 @@ def choose_kernels(content, spec=None, gate=None):
         raise Misuse(f"--gate must be one kernel, got {len(gates)}: {gate!r}.")
     if content.kind == TABLE:
         if spec is not None and any(wanted.is_vector and _on_all(wanted) for wanted in given):
-            said += _left_out(content.rows)
+            said += _left_out(content)
         content = _used_columns(content, [*kernels, *gates])
     return Chosen(kernels, numbered(_names(given)), gates[0] if gates else None, content, said)
 
@@ -132,10 +132,21 @@ def _used_columns(content, kernels):
     return replace(content, rows=as_numbers(content, rows, numeric))
 
 
+def fitting_rows(piece, like):
+    """Return the rows of a piece as those of the sample are, which kernels were chosen for."""
+    if piece.kind == SEQUENCES:
+        return piece.rows
+    rows = pick_columns(piece, like).rows
+    for name, dtype in zip(like.columns, like.dtypes, strict=True):
+        if dtype.kind != "f":
+            _check_sequences(piece, name)
+    return rows
+
+
 def _check_sequences(content, column):
     wrong = [row for row, entry in enumerate(content.rows[column]) if not isinstance(entry, str)]
     if wrong:
-        place, came = field_at(content.path, wrong[0], column, header=content.header)
+        place, came = content.place(wrong[0], column)
         raise ValueError(
             f"{str(content.path)!r}, {place}: the column {column!r} must hold sequences, "
             f"got {repr(came) if came else 'none'}; correct it, or do without the column."
@@ -149,16 +160,16 @@ def default_kernels(content):
         given = _sequence_kernels(alphabet, {len(sequence) for sequence in content.rows})
         return given, f"{in_words(given)} ({alphabet})"
     frame = content.rows
-    numeric, row_names = numeric_names(frame), identifiers(frame)
+    numeric, left = numeric_names(frame), row_names(content)
     if not numeric:
         raise ValueError(
             f"{str(content.path)!r} must have numeric columns beside the target, it has none; name the "
             'kernels by --kernels, for instance "spectrum:3 column=promoter".'
         )
     text = frame.columns.difference(numeric, sort=False).tolist()
-    given, said = _table_kernels([name for name in numeric if name not in row_names], frame.columns)
+    given, said = _table_kernels([name for name in numeric if name not in left], frame.columns)
     said += ", standardised" + (f" (left out as text: {listed(text)})" if text else "")
-    return given, said + _left_out(frame)
+    return given, said + _left_out(content)
 
 
 def _sequence_kernels(alphabet, lengths):
@@ -192,12 +203,15 @@ def _on_all(wanted):
     return wanted.parameters.get("columns") in (None, "*")
 
 
-def _left_out(frame):
-    row_names = identifiers(frame)
+def row_names(content):
+    """Return the columns of a table that only number its rows."""
+    return identifiers(content.rows) if content.row_names is None else content.row_names
+
+
+def _left_out(content):
+    found = row_names(content)
     return (
-        f" (left out as identifier: {listed(sorted(row_names))}; name it in --kernels to use it)"
-        if row_names
-        else ""
+        f" (left out as identifier: {listed(sorted(found))}; name it in --kernels to use it)" if found else ""
     )
 
 
@@ -239,8 +253,8 @@ def _matching(content, wanted):
     """Return the columns that the patterns of a vector kernel name, each once."""
     frame, patterns = content.rows, wanted.parameters.get("columns")
     if _on_all(wanted):
-        row_names = identifiers(frame)
-        return [name for name in numeric_names(frame) if name not in row_names]
+        left = row_names(content)
+        return [name for name in numeric_names(frame) if name not in left]
     patterns = patterns.split(",") if isinstance(patterns, str) else patterns
     if not isinstance(patterns, list):
         raise ValueError(

@@ -104,6 +104,26 @@ Tune = Annotated[
     ),
 ]
 
+Rank = Annotated[
+    int | None,
+    _option(
+        help="Features of each kernel in place of Grams, for very many rows, such as 200; default: Grams.",
+        min=1,
+        show_default=False,
+    ),
+]
+ExactGap = Annotated[
+    bool,
+    _option("--exact-gap", help="With --rank: say how far the model is from the optimum on exact kernels."),
+]
+KeepFeatures = Annotated[
+    bool,
+    _option(
+        "--keep-features",
+        help="With --rank and a large file: keep its features, for another fit with the same --out.",
+    ),
+]
+
 SEARCHED = {
     "C": "c",
     "p": "p",

@@ -3,10 +3,14 @@
 import numpy as np
 
 from localmkl._checks import listed
+from localmkl._resources import available_memory
 from localmkl.cli.columns import as_numbers, identifiers, is_plain, numeric_names
 from localmkl.cli.files import GRAMS, SEQUENCES, TABLE
 from localmkl.cli.kernels import default_kernels
 from localmkl.cli.words import in_words
+
+RANK = 200
+"""The rank that is named where Grams are too large."""
 
 
 def describe_model(subject):
@@ -32,6 +36,13 @@ def describe_model(subject):
         "updates": int(model.n_iter_),
         "made": {key: value for key, value in made.items() if key not in ("y", "names", "kernel_names")},
     }
+    if hasattr(model, "features_"):
+        record["features"] = {
+            "rank": model.n_components,
+            "landmarks": model.features_.n_landmarks,
+            "features": model.features_.n_features,
+            "lost": model.approximation_error_.round(6).tolist(),
+        }
     if subject.search is not None:
         record["tuned"] = {
             "score": float(subject.search.cv_results_[_decisive(subject.search)][subject.search.best_index_]),
@@ -91,6 +102,7 @@ def _model_text(record):
         f"{certified:<10} duality gap {record['duality_gap']:.1e} "
         f"(asked: {record['tolerance']:.0e}){of_what}",
     ]
+    lines += _features_text(record) if "features" in record else []
     if "tuned" in record:
         tuned = record["tuned"]
         chosen = ", ".join(f"{name} {_number(value)}" for name, value in tuned["chosen"].items())
@@ -114,6 +126,35 @@ def _model_text(record):
             f"in {made['seconds']:.1f} s on {made['cpu']}"
         )
     return "\n".join(lines)
+
+
+def _features_text(record):
+    """Return lines on what the features of the kernels are, and what they cost."""
+    found, lost = record["features"], record["features"]["lost"]
+    said = f"rank {found['rank']}: {found['features']} features, {found['landmarks']} landmarks; "
+    worst = f"at most {share_in_words(max(lost))} ({record['kernels'][int(np.argmax(lost))]}), "
+    lines = [f"features   {said}lost of a kernel {worst}{share_in_words(np.mean(lost))} on average"]
+    gap = record["made"].get("exact_gap")
+    return lines if gap is None else [*lines, f"exact      {exact_gap_in_words(gap)}"]
+
+
+def share_in_words(share):
+    """Return a share in percent, with two digits.
+
+    Examples
+    --------
+    >>> share_in_words(0.0812), share_in_words(0.0000001), share_in_words(0)
+    ('8.1 %', '0.00001 %', '0 %')
+    """
+    return f"{np.format_float_positional(100 * share, 2, fractional=False, trim='-')} %"
+
+
+def exact_gap_in_words(gap):
+    """Return what a record of an exact gap says, as a sentence without its end."""
+    if not gap["gap"] < 1.0:
+        return "nothing is proved about the optimum of the exact problem"
+    said = f"within {share_in_words(gap['gap'])} of the optimum of the exact problem"
+    return f"{said}, give or take {share_in_words(gap['error'])}: estimated" if gap["error"] else said
 
 
 def describe_data(content):
@@ -152,6 +193,10 @@ def describe_data(content):
         lines.append(
             f"memory     {record['gram_bytes'] / 2**20:.1f} MB of Gram matrices to train on all rows"
         )
+        free = available_memory()
+        if free is not None and record["gram_bytes"] > free and content.kind != GRAMS:
+            features = 4 * n_rows * n_kernels * RANK / 2**20
+            lines[-1] += f"; with --rank {RANK} at most {features:.1f} MB of features"
     return record, "\n".join(lines)
 
 

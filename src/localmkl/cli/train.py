@@ -11,13 +11,13 @@ import typer
 import localmkl
 from localmkl.cli import tuning
 from localmkl.cli.columns import pick_columns
-from localmkl.cli.files import CALLED, GRAMS, TABLE, Asked, Content, parse_rows, read_rows
-from localmkl.cli.kernels import choose_kernels
+from localmkl.cli.files import CALLED, GRAMS, TABLE, Asked, Content, parse_rows, read_labelled, read_rows
+from localmkl.cli.kernels import choose_kernels, fitting_rows
+from localmkl.cli.large import LargeFit
 from localmkl.cli.places import MODEL, SCORES, WORK, check_outputs
 from localmkl.cli.tell import describe_model
-from localmkl.cli.voice import INTERRUPTED, Misuse
+from localmkl.cli.voice import INTERRUPTED, Misuse, sentence
 from localmkl.cli.words import METHODS, OPTIONS
-from localmkl.datasets.delimited import field_at
 from localmkl.datasets.labels import as_numbers
 from localmkl.estimators.groups import as_groups, with_groups
 from localmkl.experiments.results import provenance
@@ -31,6 +31,9 @@ MANY_LABELS = 20
 UNBALANCED = 5
 """Classes are not balanced if the largest has more than this many times the rows of the smallest: of two
 classes, guessing the largest is then right for five rows of six."""
+
+MOST_PAIRS = 50_000_000
+"""Pairs of support vectors, some 10,000 of them, up to which an exact gap is not estimated: minutes."""
 
 LOOKED_AT = 50
 """Training rows of each class that are predicted to see whether only one class is: enough, and fast."""
@@ -53,6 +56,9 @@ class Order:
     tol: float | None
     rows: str | None
     seed: int
+    rank: int | None = None
+    exact_gap: bool = False
+    keep_features: bool = False
     unlabeled: Path | None = None
     force: bool = False
 
@@ -60,6 +66,11 @@ class Order:
     def kept(self):
         """The file of a search's finished work."""
         return self.out.with_name(f"{self.out.name}.checkpoint")
+
+    @property
+    def features(self):
+        """The file of the features of a large file."""
+        return self.out.with_name(f"{self.out.name}.features")
 
     @property
     def inputs(self):
@@ -85,15 +96,22 @@ def train(order, voice, search=None):
     grids = None if search is None else _grids(order, kind, content, chosen, search, voice)
     settings = {} if grids is not None else {name: values[0] for name, values in order.grids.items()}
     estimator = _make(kind, order, chosen, settings)
-    start = time.perf_counter()
+    whole, start = content.whole, time.perf_counter()
+    work = None if whole is None else LargeFit(order, estimator, chosen, voice)
     with nullcontext() if grids is None else _until_written(order.kept):
-        if grids is None:
+        if grids is not None:
+            if work is not None:
+                voice.note(f"Parameters are searched on {len(content):,} of {len(whole.y):,} rows.")
+            model = tuning.run_search(order, estimator, grids, content, voice, search)
+            if work is not None:
+                model.best_estimator_ = work.fit(content, model.best_params_)
+        elif work is not None:
+            model = work.fit(content)
+        else:
             more = tuning.groups_beside(content)
             more |= {} if order.unlabeled is None else {"unlabeled": _unlabeled(order, asked, content)}
             with voice.working(f"fitting {len(content)} rows"):
                 model = estimator.fit(content.rows, content.y, **more)
-        else:
-            model = tuning.run_search(order, estimator, grids, content, voice, search)
         model.made_ = {
             **provenance(),
             "seconds": time.perf_counter() - start,
@@ -107,14 +125,49 @@ def train(order, voice, search=None):
             "variable": asked.variable,
             "header": asked.header,
             "rows": rows,
-            "y": content.y,  # with the names, for a report of the training rows
+            "y": content.y if whole is None else whole.y,  # with the names, for a report of the training rows
             "names": content.names,
         }
         save(model, order.out)
+        if work is not None:
+            work.finish()
+    if order.exact_gap:
+        try:
+            model.made_["exact_gap"] = _exact_gap(model, content, order, voice)
+            save(model, order.out)
+        except MemoryError as error:
+            voice.note(f"The model is written, its exact gap is not known: {sentence(error)}")
     if not order.regression:
         _say_doubts(model, content, voice, order.balanced)
     record, text = describe_model(Subject(model, kernel_names=chosen.names))
     voice.result({"out": str(order.out), **record}, f"{text}\nwritten    {order.out}")
+
+
+def _exact_gap(model, content, order, voice):
+    """Return the gap of a model on features in the exact problem: all of it, or an estimate."""
+    inner = getattr(model, "best_estimator_", model)
+    if content.whole is not None:
+        content = _read_whole(order, content)
+    rows = with_groups(content.rows, tuning.groups_beside(content).get("groups"))
+    few = len(inner.support_) ** 2 <= 2 * MOST_PAIRS
+    with voice.counting("exact gap") as show:
+        found = inner.exact_gap(
+            rows, content.y, max_pairs=None if few else MOST_PAIRS, random_state=order.seed, progress=show
+        )
+    return {"gap": found.gap, "error": found.error}
+
+
+def _read_whole(order, content):
+    """Return all rows of a large file, as those of the sample are."""
+    found = replace(read_labelled(content.path, order.asked), y=content.whole.y)
+    name = order.asked.groups
+    like = content.rows if name is None or content.kind != TABLE else content.rows.drop(columns=name)
+    return _with_groups(replace(found, rows=fitting_rows(found, like)), name)
+
+
+def all_of(content, name):
+    """Return the labels or groups of all rows, also where those of the content are a sample."""
+    return getattr(content if content.whole is None else content.whole, name)
 
 
 def _check_single(grids):
@@ -148,8 +201,12 @@ def _for_task(content, regression):
     """Return the content with numbers as targets if these are wanted and all of them are numbers."""
     if not regression or content.y.dtype.kind in "iuf":
         return content
-    numbers = as_numbers(content.y)
-    return content if numbers is None else replace(content, y=numbers)
+    numbers = as_numbers(all_of(content, "y"))
+    if numbers is None:
+        return content
+    if content.whole is None:
+        return replace(content, y=numbers)
+    return replace(content, y=numbers[content.numbers], whole=replace(content.whole, y=numbers))
 
 
 def _say_doubts(model, content, voice, balanced):
@@ -175,6 +232,8 @@ def _say_doubts(model, content, voice, balanced):
 def _check_places(order, search):
     """Raise unless all results can be written; those of a search are three."""
     outputs = [("--out", order.out, MODEL)]
+    if order.content.whole is not None:
+        outputs.append(("the file of features", order.features, WORK))
     if search is not None:
         outputs.append(("the file of finished work", order.kept, WORK))
         if search.table is not None:
@@ -224,7 +283,7 @@ def _unlabeled(order, asked, content):
 
 def _check_targets(content, regression):
     """Raise if the targets look like those of the other task."""
-    y = content.y
+    y = all_of(content, "y")
     if regression and y.dtype.kind not in "iuf":
         raise ValueError(
             f"--regression needs numbers as targets, got {str(y[0])!r}; leave it out to predict classes."
@@ -247,7 +306,8 @@ def _check_sizes(content, name):
     """Raise if what is to be groups is the same in all rows, or nearly different in every row."""
     if name is None:
         return
-    different, n_rows = np.unique(content.groups.astype(str)).tolist(), len(content)
+    groups = all_of(content, "groups")
+    different, n_rows = np.unique(groups.astype(str)).tolist(), len(groups)
     if len(different) == 1:
         raise ValueError(
             f"--groups must name two groups or more, {name!r} is {different[0]!r} in all {n_rows} rows; name "
@@ -264,9 +324,10 @@ def _with_groups(content, name):
     """Return the content with the groups of a table as a column, as the estimators take them."""
     if name is None or content.kind != TABLE:
         return content
-    missing = [row for row, group in enumerate(as_groups(content.groups)) if group is None]
+    missing = [row for row, group in enumerate(as_groups(all_of(content, "groups"))) if group is None]
     if missing:
-        place, _ = field_at(content.path, missing[0], name, header=content.header)
+        content = content if content.whole is None else replace(content, numbers=None)
+        place, _ = content.place(missing[0], name)
         raise ValueError(
             f"{str(content.path)!r}, {place}: the column {name!r} must name a group in every row, got none; "
             "name one, or leave the row out."
@@ -284,7 +345,22 @@ def _kind_of_estimator(order, grids):
             task = "regression" if order.regression else "classification"
             raise Misuse(f"--{OPTIONS.get(name, name)} is not for {task} with the method {order.method}.")
     _check_groups(order)
+    _check_rank(order)
     return kind
+
+
+def _check_rank(order):
+    """Raise if features are asked for where there are none."""
+    large = order.content.whole is not None
+    if large and order.unlabeled is not None:
+        raise Misuse("--unlabeled does not go with --rank and a file that is too large to be read whole.")
+    if large and order.gate is not None and not order.gate.strip().isdecimal():
+        raise Misuse(
+            "--gate must be the number of a kernel where a file is too large to be read whole, got "
+            f"{order.gate!r}; add this kernel to --kernels, and give its number."
+        )
+    if order.rank is not None and order.content.kind == GRAMS:
+        raise Misuse("--rank is for tables and FASTA files: the kernels of a Gram file are computed already.")
 
 
 def _check_groups(order):
@@ -308,6 +384,8 @@ def _make(kind, order, chosen, settings):
         settings["normalize"] = None if order.normalize == "none" else order.normalize
     if order.tol is not None:
         settings["tol"] = order.tol
+    if order.rank is not None:
+        settings["n_components"] = order.rank
     if order.balanced:
         settings["class_weight"] = "balanced"
     if order.asked.groups is not None:

@@ -65,7 +65,8 @@ EVERYWHERE = replace(QUICK, shared=())
 
 QUICK_ENTRIES, MOST_ENTRIES = 4e7, 2e8
 """Entries of Gram matrices, for each of several classes, up to which ``fit`` searches with clusters (2000
-rows with 10 kernels), and without them (4500 rows): each takes some two minutes on two cores."""
+rows with 10 kernels), and without them (4500 rows): each takes some two minutes on two cores. With a rank,
+entries of features: 20,000 rows with 10 kernels of rank 200."""
 
 CALLED = {"roc_auc": "AUC", "r2": "R2"}
 
@@ -144,7 +145,8 @@ def pays(order, content, n_kernels):
     if rarest < FEWEST:
         return None, f"{what} has {rarest} rows, too few for cross-validation: not tuned."
     n_classes = 2 if order.regression else len(np.unique(content.y))
-    entries = n_kernels * len(content) ** 2 * (1 if n_classes == 2 else n_classes)
+    columns = len(content) if order.rank is None else min(order.rank, len(content))
+    entries = n_kernels * len(content) * columns * (1 if n_classes == 2 else n_classes)
     told = f"{n_kernels} kernels on {len(content)} rows take long; 'localmkl tune' searches all the same"
     if entries > MOST_ENTRIES:
         return None, f"Not tuned: {told}."

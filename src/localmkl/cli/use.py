@@ -1,13 +1,28 @@
 """``localmkl predict`` and ``localmkl report``: a model file and new rows."""
 
+from copy import copy
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from localmkl._checks import listed
 from localmkl.cli.columns import as_numbers, numeric_columns
-from localmkl.cli.files import CALLED, GRAMS, SEQUENCES, TABLE, Asked, parse_rows, read_rows
+from localmkl.cli.files import (
+    CALLED,
+    GRAMS,
+    SEQUENCES,
+    TABLE,
+    TABLE_LABELS,
+    Asked,
+    is_large,
+    kind_of,
+    parse_rows,
+    read_rows,
+)
+from localmkl.cli.pieces import read_pieces
 from localmkl.cli.voice import Misuse
+from localmkl.datasets.tables import joined_labels
 from localmkl.estimators.groups import with_groups
 from localmkl.estimators.probabilities import probabilities
 from localmkl.explain import memberships_of, training_rows
@@ -57,14 +72,39 @@ def kind_for(subject):
     """Return the kind of file that a model takes."""
     if subject.model._precomputed:
         return GRAMS
-    rows = subject.model.rows_
-    return TABLE if hasattr(rows, "iloc") or np.ndim(rows) == 2 else SEQUENCES
+    return TABLE if hasattr(subject.model, "n_features_in_") else SEQUENCES  # sequences have no columns
 
 
-def read_for(subject, path, *, target=None, labels=None, names=None, variable=None, header=None, rows=None):
+def read_for(subject, path, *, rows=None, **options):
     """Return the content of a file as a model takes it; what is not said is as in the fit."""
+    content = read_rows(path, _asked(subject, **options))
+    _check_kind(subject, path, rows)
+    content = replace(content, y=_as_known(subject, content))
+    if content.kind == GRAMS:
+        return _grouped(subject, _cross_grams(subject, content, rows))
+    return _as_taken(subject, content)
+
+
+def pieces_for(subject, path, *, rows=None, **options):
+    """Yield the content of a file as a model takes it: of a large one, piece by piece.
+
+    Labels of a large file are as they are written: only all of them show whether they are numbers.
+    """
+    if not is_large(path):
+        yield read_for(subject, path, rows=rows, **options)
+        return
+    asked = _asked(subject, **options)
+    _check_kind(subject, path, rows)
+    if kind_of(path) == TABLE and asked.labels is not None:
+        raise Misuse(TABLE_LABELS)
+    for piece in read_pieces(path, asked, labelled=False):
+        yield _as_taken(subject, piece)
+
+
+def _asked(subject, *, target=None, labels=None, names=None, variable=None, header=None):
+    """Return the options on a file; what is not said is as in the fit."""
     made = made_of(subject.given)
-    asked = Asked(
+    return Asked(
         target or made.get("target"),
         labels,
         names or made.get("names_column"),
@@ -72,15 +112,20 @@ def read_for(subject, path, *, target=None, labels=None, names=None, variable=No
         made.get("header") if header is None else header,
         groups=made.get("groups_name"),
     )
-    content, wanted = read_rows(path, asked), kind_for(subject)
-    if content.kind != wanted:
-        raise ValueError(f"{str(path)!r} must be {CALLED[wanted]} as in the fit, got {CALLED[content.kind]}.")
-    content = replace(content, y=_as_known(subject, content))
-    if wanted == GRAMS:
-        return _grouped(subject, _cross_grams(subject, content, rows))
-    if rows is not None:
+
+
+def _check_kind(subject, path, rows):
+    """Raise unless a file is of the kind that a model takes."""
+    kind, wanted = kind_of(path), kind_for(subject)
+    if kind != wanted:
+        raise ValueError(f"{str(path)!r} must be {CALLED[wanted]} as in the fit, got {CALLED[kind]}.")
+    if wanted != GRAMS and rows is not None:
         raise Misuse("--rows is for Gram files.")
-    return _as_fitted(subject, content) if wanted == TABLE else _grouped(subject, content)
+
+
+def _as_taken(subject, content):
+    """Return a table or sequences as a model takes them."""
+    return _as_fitted(subject, content) if content.kind == TABLE else _grouped(subject, content)
 
 
 def _grouped(subject, content):
@@ -183,7 +228,9 @@ def predict(subject, content):
     header += [f"probability_{label}" for label in model.classes_] if subject.probable else []
     header += [f"membership_{name}" for name in _short_names(model)] if n_clusters > 1 else []
     header += ["intercept", *(f"contribution_{name}" for name in subject.kernels)]
-    names = content.names if content.names is not None else np.arange(1, len(content) + 1)
+    names = content.names
+    if names is None:
+        names = 1 + (np.arange(len(content)) if content.numbers is None else content.numbers)
     step = max(1, CONTRIBUTION_ENTRIES // np.size(model.kernel_weights_))
     rows: list[tuple] = []
     for start in range(0, len(content), step):
@@ -191,6 +238,17 @@ def predict(subject, content):
         columns = [names[block], *_columns(subject, take_rows(X, block), n_clusters, names[block])]
         rows += zip(*(column.tolist() for column in columns), strict=True)
     return header, rows
+
+
+def predict_piece(subject, content):
+    """Do as `predict`; say which piece of a large file is wrong."""
+    try:
+        return predict(subject, content)
+    except ValueError as error:
+        if content.numbers is None:
+            raise
+        first, last = content.numbers[0], content.numbers[-1]
+        raise ValueError(f"Rows {first} to {last}, the first called row 0: {error}") from error
 
 
 def _short_names(model):
@@ -220,26 +278,62 @@ SHOWN_METRICS = ("accuracy", "AUC", LOG_LOSS, BRIER, "R2", "RMSE", PINBALL, BELO
 """Metrics of predictions, as far as the rows define them."""
 
 
-def score(subject, content, rows):
-    """Return the scores of predictions, by metric, and a sentence on them; none without the truth.
+class Tally:
+    """Predictions, piece by piece, and the truth about them."""
+
+    def __init__(self, subject):
+        self.subject, self.n_rows, self.missing = subject, 0, False
+        self.parts: list[tuple] = []
+        self.last: Any = None
+
+    def add(self, content, rows):
+        """Take in a piece of a file, and the rows of the table of predictions."""
+        self.n_rows, self.last = self.n_rows + len(rows), content
+        self.missing = self.missing or content.y is None
+        if self.missing:
+            return
+        width = 2 if not self.subject.classifier else 3 if self.subject.binary else 2 + self._n_classes
+        decisions = np.array([row[min(2, width - 1) : width] for row in rows], dtype=float)
+        decisions = decisions[:, 0] if decisions.shape[1] == 1 else decisions
+        guesses = np.array([row[1] for row in rows])
+        seen = Subject(self.subject.given, content.rows).seen
+        self.parts.append((content.y, guesses, decisions, seen))
+
+    @property
+    def _n_classes(self):
+        return len(self.subject.model.classes_)
+
+    def score(self):
+        """Return what `score` returns of all pieces; none without the truth."""
+        if self.missing:
+            return {}, ""
+        y, *predicted = zip(*self.parts, strict=True)
+        if self.last.numbers is not None:
+            y = _as_known(self.subject, replace(self.last, y=joined_labels(self.last.path, y)))
+        else:
+            (y,) = y
+        guesses, decisions, seen = map(np.concatenate, predicted)
+        if hasattr(self.subject.model, "features_"):
+            seen = self.subject.all_seen(seen)
+        return score(self.subject, y, guesses, decisions, seen)
+
+
+def score(subject, y, guesses, decisions, seen):
+    """Return the scores of predictions, by metric, and a sentence on them.
 
     Rows with labels that the model does not know are left out, and said.
     """
-    if content.y is None:
-        return {}, ""
-    truth = Subject(subject.given, content.rows, content.y)
+    truth = copy(subject)
+    truth.y, truth.seen = y, seen
     chosen = np.flatnonzero(truth.known)
     if not len(chosen):
         return {}, (
             f"Not scored: the model knows the labels {listed(subject.model.classes_)}, the file has "
             f"{listed(truth.strange)}"
         )
-    y, guesses = truth.truth(chosen), np.array([rows[i][1] for i in chosen])
-    decisions, classes = guesses, subject.model.classes_ if subject.classifier else []
+    y, guesses, decisions = truth.truth(chosen), guesses[chosen], decisions[chosen]
+    classes = subject.model.classes_ if subject.classifier else []
     if subject.classifier:
-        width = 1 if subject.binary else len(classes)
-        decisions = np.array([rows[i][2 : 2 + width] for i in chosen], dtype=float)
-        decisions = decisions[:, 0] if subject.binary else decisions
         y, guesses = np.searchsorted(classes, y), np.searchsorted(classes, guesses)
     scores = {
         metric.name: float(metric.compute(y, decisions, guesses, np.arange(len(y))[None])[0])
@@ -257,7 +351,8 @@ def _said(scores, truth, n_scored):
     whole = n_scored == len(truth.y)
     text += " on these rows" if whole else f" on {n_scored} of {len(truth.y)} rows"
     n_seen = int((truth.seen & truth.known).sum())
-    text += f", {n_seen} of which the model was trained on" if n_seen else ""
+    least = "at least " if hasattr(truth.model, "features_") and n_seen < len(truth.y) else ""
+    text += f", {least}{n_seen} of which the model was trained on" if n_seen else ""
     return text if whole else f"{text}; the others have labels new to the model: {listed(truth.strange)}"
 
 
@@ -292,6 +387,11 @@ def lacking(subject, content):
         return (
             "A model of Gram matrices keeps no samples: the report has no cross-validation, no map and no "
             "bound. Give the Gram file too, and its labels by --target or --labels."
+        )
+    if content is None and hasattr(subject.model, "features_"):
+        return (
+            "A model with --rank keeps landmarks, not its training rows: the report has no quality, no map "
+            "and no bound. Give a file of rows too."
         )
     if content is None and "y" not in made_of(subject.given):
         return "The model keeps no labels: the report has no cross-validation. Give a file with labels too."

@@ -35,6 +35,8 @@ SPOKEN = {
     "`n_clusters`": "--clusters",
     "1/n_clusters": "1/clusters",
     "`gate_kernel`": "--gate",
+    "`n_components=200`": "--rank 200",
+    "`n_components`": "--rank",
     "`class_weight`": "--balanced",
     "`random_state`": "--seed",
     "`grams`": "the Grams",
@@ -171,12 +173,42 @@ class Voice:
         elif not self.quiet:
             _print(text)
 
-    def records(self, header, rows):
-        """Say a table that is the result: CSV, or a JSON list of records."""
+    @contextmanager
+    def table(self, out):
+        """Yield ``write(header, rows)`` for a table that comes in pieces: CSV, or a JSON list of records.
+
+        It goes to stdout if `out` is None, else to this file, CSV, which is there when all is written.
+        """
+        if out is None:
+            yield from self._table_said()
+            return
+        from localmkl._files import writing_whole
+
+        begun = False
+        with writing_whole(out) as file:
+
+            def write(header, rows):
+                nonlocal begun
+                file.write(as_csv(None if begun else header, rows).encode())
+                begun = True
+
+            yield write
+
+    def _table_said(self):
+        begun = False
+
+        def write(header, rows):
+            nonlocal begun
+            if self.as_json:
+                records = [dict(zip(header, row, strict=True)) for row in rows]
+                _print((", " if begun else "[") + json.dumps(records, allow_nan=False)[1:-1], nl=False)
+            else:
+                _print(as_csv(None if begun else header, rows), nl=False)
+            begun = True
+
+        yield write
         if self.as_json:
-            _print(json.dumps([dict(zip(header, row, strict=True)) for row in rows], allow_nan=False))
-        else:
-            _print(as_csv(header, rows).removesuffix("\n"))
+            _print("]")
 
     @contextmanager
     def working(self, text):
@@ -188,6 +220,19 @@ class Voice:
 
         with Console(stderr=True).status(text):
             yield
+
+    @contextmanager
+    def counting(self, text):
+        """Show how far something has come, where stderr is a terminal; yield ``show(done, all)``."""
+        if self.quiet or not sys.stderr.isatty():
+            yield lambda done, all: None
+            return
+        from rich.console import Console
+        from rich.progress import Progress
+
+        with Progress(console=Console(stderr=True), transient=True) as bar:
+            task = bar.add_task(text, total=None)
+            yield lambda done, all: bar.update(task, completed=done, total=all)
 
     @contextmanager
     def plainly(self):
@@ -214,16 +259,16 @@ class Voice:
 
 
 def as_csv(header, rows):
-    """Return a table as CSV text."""
+    """Return a table as CSV text; without a header, its rows alone."""
     text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerows([header, *rows])
+    csv.writer(text, lineterminator="\n").writerows([*([] if header is None else [header]), *rows])
     return text.getvalue()
 
 
-def _print(text):
+def _print(text, nl=True):
     """Say something on stdout, all of it now."""
     try:
-        typer.echo(text)
+        typer.echo(text, nl=nl)
         sys.stdout.flush()
     except OSError as error:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for what is left, or it fails again

@@ -1,24 +1,21 @@
 """Rows on a cluster, as `dask.array` or `dask.dataframe`: fit, predict and search where they are.
 
-Features, memberships, labels and dual variables stay with their rows, on the workers. What travels has the size
-of the kernel weights and of the coefficients of the model, and a sample of rows that does not grow with them.
+Features, memberships, labels and dual variables stay with their rows, on the workers. What travels has the
+size of the kernel weights and of the coefficients of the model; a sample of rows, and the few that are not
+settled at the end, do not grow with them.
 """
 
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-_HOME = {"fit": "fitting", "predict": "predicting"}
+_HOME = {"fit": "fitting", "predict": "predicting", "Search": "searching"}
 
-__all__ = [*_HOME, "is_distributed"]
+__all__ = list(_HOME)
 
 if TYPE_CHECKING:
     from localmkl.cluster.fitting import fit  # noqa: F401
     from localmkl.cluster.predicting import predict  # noqa: F401
-
-
-def is_distributed(X):
-    """Whether rows are a dask array or data frame; dask is not imported to find that out."""
-    return hasattr(X, "__dask_graph__")
+    from localmkl.cluster.searching import Search  # noqa: F401
 
 
 def __getattr__(name):

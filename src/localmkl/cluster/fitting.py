@@ -1,10 +1,11 @@
 """A fit on a cluster: survey, features, memberships, optimisation.
 
-    client          a sample of rows, kernels, landmarks, clusters, weights
-    each worker     features, memberships, labels and dual variables of its rows
+The client has a sample of rows, kernels, landmarks, clusters and weights; each worker has features,
+memberships, labels and dual variables of its rows.
 """
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -14,19 +15,24 @@ from localmkl.cluster.rows import chunks_of, find_client
 from localmkl.cluster.shards import Order
 from localmkl.cluster.survey import class_costs, take_survey
 from localmkl.cluster.team import FarDescent, FarTeam
-from localmkl.estimators.context import FoldContext
+from localmkl.estimators.context import FoldContext, parameters_key
 from localmkl.estimators.factors import DOUBLE_BYTES
-from localmkl.estimators.gating import ModelGate
+from localmkl.estimators.gating import PARTITION, ModelGate
 from localmkl.estimators.groups import GroupGate
 from localmkl.kernels import fit_kernels
 from localmkl.kernels.features import fit_features
 from localmkl.kernels.stack import factors_of
 from localmkl.solvers.factored import solve_factored
-from localmkl.solvers.starts import even_start
+from localmkl.solvers.starts import Start, even_start, on_sphere
 from localmkl.stacks import FactorStack
 
+GATING = (*PARTITION, "evenness", "shared")
+"""Parameters that factors and memberships depend on."""
+GATED = ("factors_", "gate_", "shared_", "transductive_", "groups_")
+"""What is learned with them."""
 
-def fit(estimator, X, y, sample_weight=None):
+
+def fit(estimator, X, y, sample_weight=None, unlabeled=None):
     """Fit an estimator to rows that are on a cluster; it becomes what a fit on one machine makes of it.
 
     Parameters
@@ -37,12 +43,16 @@ def fit(estimator, X, y, sample_weight=None):
     y : dask.array.Array or dask.dataframe.Series
         With the chunks of the rows.
     sample_weight : dask.array.Array or dask.dataframe.Series, optional
+    unlabeled : None
+        Rows on a cluster are many: clusters are learned from a sample of them alone.
 
     Returns
     -------
     estimator
         Without dual variables and memberships of the training rows, which stay where these are.
     """
+    if unlabeled is not None:
+        raise ValueError("`unlabeled` rows are for fits on one machine, got some with rows on a cluster.")
     draft = estimator._copy(learned=False)
     ground = prepare(draft, X, y, sample_weight)
     ground.settle(draft)
@@ -56,7 +66,8 @@ def prepare(draft, X, y, sample_weight=None):
     client = find_client()
     draft._check_parameters()
     _check_suited(draft)
-    draft._check_y(y) if y is None else None
+    if y is None:
+        draft._check_y(y)  # says what is missing
     chunks = chunks_of(X, y, sample_weight, client)
     survey = take_survey(draft, chunks, client)
     rows = draft._check_rows(survey.rows, reset=True)
@@ -81,8 +92,8 @@ def prepare(draft, X, y, sample_weight=None):
 def _check_suited(draft):
     if getattr(draft, "n_components", None) is None:
         raise ValueError(
-            "Rows on a cluster need `n_components`, the number of features of each kernel, got None; Grams of "
-            "all rows are for one machine."
+            "Rows on a cluster need `n_components`, the number of features of each kernel, got None; Grams "
+            "of all rows are for one machine."
         )
     known = getattr(draft, "gate", "")
     if not (isinstance(known, str) or callable(known) or hasattr(known, "predict_proba")):
@@ -105,12 +116,13 @@ class Ground:
         The sample, checked.
     """
 
-    client: object
+    client: Any
     chunks: list
-    survey: object
-    rows: object
+    survey: Any
+    rows: Any
     held: list = field(default_factory=list)
-    team: object = None
+    team: Any = None
+    key: Any = None
 
     def featurise(self, draft):
         """Have the features of all rows computed, each where its chunk is."""
@@ -123,13 +135,22 @@ class Ground:
             firsts = [chunk.first for chunk in chunks]
             self.held.append(self._task(worker, hold, _parts(chunks), firsts, dtype, threads))
         sums = self.client.gather(self.client.map(kernel_sums, self.held, pure=False))
-        weight, diagonal, features, trace, kept = (sum(own) for own in zip(*sums, strict=True))
-        lost = np.divide(trace - kept, trace, out=np.zeros(len(trace)), where=trace > 0.0)
+        weight, diagonal, features, trace = (sum(own) for own in zip(*sums, strict=True))
+        lost = np.divide(trace - diagonal, trace, out=np.zeros(len(trace)), where=trace > 0.0)
         draft.approximation_error_ = np.clip(lost, 0.0, 1.0)
         self.means = diagonal / weight, features / weight, weight
 
     def settle(self, draft):
-        """Set factors, gate and cost of a model, and have memberships computed."""
+        """Set factors, gate and cost of a model; what the last one had, if it has the same memberships."""
+        key = parameters_key(draft, [name for name in GATING if hasattr(draft, name)])
+        if key != self.key:
+            self._gate(draft)
+            self.key, self.gated = key, {name: vars(draft).get(name) for name in GATED}
+        vars(draft).update({name: value for name, value in self.gated.items() if value is not None})
+        draft.C_ = float(draft.C) / self._size(draft)
+
+    def _gate(self, draft):
+        """Learn factors, and the gate from the sample; have memberships of all rows computed."""
         diagonal, features, weight = self.means
         stack = FactorStack.of_table(draft.features_.transform(self.rows, dtype=np.float64), draft.widths_)
         draft.factors_ = np.ones(stack.n_kernels)
@@ -140,14 +161,13 @@ class Ground:
         self.n_clusters = draft._fit_gate(*args).shape[1]
         self._submit_model(draft)
         looks = _looks_at_rows(draft.gate_)
-        self.memberships = [
+        memberships = [
             self._task(worker, gate, held, _parts(chunks) if looks else None)
             for held, (worker, chunks) in zip(self.held, self.places, strict=True)
         ]
-        squares = self.client.map(mean_square, self.held, self.memberships, pure=False)
+        squares = self.client.map(mean_square, self.held, memberships, pure=False)
         self.spread = sum(self.client.gather(squares)) / weight
-        draft.C_ = float(draft.C) / self._size(draft)
-        self.team = FarTeam(self.client, self.held, self.memberships)
+        self.team = FarTeam(self.client, self.held, memberships)
 
     def _size(self, draft):
         """Return what `C` is divided by; see `ConvexMKL._size`."""
@@ -156,18 +176,25 @@ class Ground:
         n_kernels = len(draft.widths_)
         return self.spread * n_kernels ** (1.0 - 1.0 / draft._p) / self.survey.unit
 
-    def solve(self, draft, growth=0.0, left_out=None, starts=None):
-        """Return the solutions of all problems of a model, and keep their images."""
-        costs, positives = None, [None]
+    def solve(self, draft, left_out=None, warm=None):
+        """Return the solutions of all problems of a model, and keep the images of their coefficients.
+
+        `warm` are solutions of a neighbour, with its cost; the dual variables are still on the workers.
+        """
+        costs: Any = None
+        positives: list = [None]
         if len(self.survey.labels):
             costs, n_classes = class_costs(draft, self.survey), len(self.survey.labels)
             positives = [1] if n_classes == 2 else list(range(n_classes))
+        growth = draft.C_ / warm[1] if warm is not None and len(positives) == 1 else 0.0
+        options = draft._options | {"callback": draft._callback()}
         solutions, self.images = [], []
         for k, positive in enumerate(positives):
             order = Order(draft._loss, float(draft._p), draft.factors_, draft.C_, costs, positive, left_out)
             problem = self.team.pose(order, self.n_clusters, draft.widths_, growth)
-            start = even_start(problem) if starts is None else starts[k](problem)
-            options = draft._options | {"callback": draft._callback()}
+            start = even_start(problem)
+            if warm is not None:
+                start = Start(on_sphere(warm[0][k].weights, problem.p), near=growth > 0.0)
             solutions.append(solve_factored(problem, start, team=self.team, descent=FarDescent, **options))
             self.images.append(self.team.images.astype(np.float64))
         return solutions
@@ -177,6 +204,8 @@ class Ground:
         draft._store_common(solutions)
         draft._store(solutions, np.empty((0, self.n_clusters)))
         draft.feature_coef_ = draft._stacked(self.images)
+        if hasattr(draft, "groups_"):
+            draft.groups_ = draft.groups_[:0]
 
     def _submit_model(self, draft):
         # A task, not scattered data: dask can run it again if the worker that has the model dies.
@@ -212,7 +241,8 @@ CROWDED = 1.2
 def shares_of(chunks, client):
     """Return workers and the chunks that each of them takes: those it has, as far as that is even."""
     workers = sorted(client.nthreads())
-    loads, shares = dict.fromkeys(workers, 0), {worker: [] for worker in workers}
+    loads: dict = dict.fromkeys(workers, 0)
+    shares: dict = {worker: [] for worker in workers}
     most = CROWDED * sum(chunk.n_rows for chunk in chunks) / len(workers)
     located = client.who_has()
     for chunk in chunks:

@@ -27,9 +27,6 @@ class Fold:
     n_folds: int
     seed: int
 
-    def __contains__(self, number):
-        return bool(self.has(np.asarray([number]))[0])
-
     def has(self, numbers):
         """Return which rows, given by their numbers, belong to the fold."""
         return scrambled(numbers, self.seed) % np.uint64(self.n_folds) == self.index
@@ -54,7 +51,7 @@ class Held:
     diagonals : ndarray of shape (n_kernels, n_rows)
         Squared lengths of the features.
     trace : ndarray of shape (n_kernels,)
-        Sums of ``k_m(x, x)``, of which the features have a part.
+        Weighted sums of ``k_m(x, x)``, of which the features have a part.
     labels : ndarray of shape (n_rows,)
         Numbers of the classes, or targets.
     weights : ndarray of shape (n_rows,)
@@ -87,21 +84,17 @@ class Held:
 def hold(model, chunks, firsts, dtype, threads):
     """Return the `Held` of some chunks, given a model that knows kernels, landmarks and classes."""
     counts = [count_rows(X) for X, _, _ in chunks]
-    ends, n_features = np.cumsum([0, *counts]), model.features_.n_features
-    table, trace = np.empty((ends[-1], n_features), dtype=dtype), 0.0
-    for (X, _, _), first, last in zip(chunks, ends[:-1], ends[1:], strict=True):
+    weights = [weights_of(weight, n) for (_, _, weight), n in zip(chunks, counts, strict=True)]
+    ends, features = np.cumsum([0, *counts]), model.features_
+    table, trace = np.empty((ends[-1], features.n_features), dtype=dtype), np.zeros(features.n_kernels)
+    for (X, _, _), own, last in zip(chunks, weights, ends[1:], strict=True):
         rows = model._check_rows(X, reset=False)
-        model.features_.transform(rows, out=table[first:last])
-        trace = trace + model.features_.diagonals(rows).sum(axis=1)
-    stack = FactorStack.of_table(table, model.features_.widths).using(parallel=threads > 1)
-    return Held(
-        stack,
-        stack.diagonals(),
-        trace,
-        np.concatenate([labels_of(model, y) for _, y, _ in chunks]),
-        np.concatenate([weights_of(weight, n) for (_, _, weight), n in zip(chunks, counts, strict=True)]),
-        np.concatenate([first + np.arange(n) for first, n in zip(firsts, counts, strict=True)]),
-    )
+        features.transform(rows, out=table[last - len(own) : last])
+        trace += features.diagonals(rows) @ own
+    stack = FactorStack.of_table(table, features.widths).using(parallel=threads > 1)
+    labels = np.concatenate([labels_of(model, y) for _, y, _ in chunks])
+    numbers = np.concatenate([first + np.arange(n) for first, n in zip(firsts, counts, strict=True)])
+    return Held(stack, stack.diagonals(), trace, labels, np.concatenate(weights), numbers)
 
 
 def labels_of(model, y):
@@ -119,10 +112,9 @@ def weights_of(weight, n_rows):
 
 
 def kernel_sums(held):
-    """Return weighted sums over rows: of weights, diagonals and features; and unweighted traces."""
+    """Return sums over rows, by their weights: of these, diagonals, features, and the kernels' own."""
     features = held.stack.moments(held.weights[:, None])[0]
-    kept = held.diagonals.sum(axis=1)
-    return [held.weights.sum(), held.diagonals @ held.weights, features, held.trace, kept]
+    return [held.weights.sum(), held.diagonals @ held.weights, features, held.trace]
 
 
 def gate(model, held, chunks):

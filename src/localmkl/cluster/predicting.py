@@ -4,7 +4,14 @@ import numpy as np
 
 from localmkl._sklearn import count_rows
 
-METHODS = ("predict", "decision_function", "predict_proba", "predict_log_proba", "memberships", "contributions")
+METHODS = (
+    "predict",
+    "decision_function",
+    "predict_proba",
+    "predict_log_proba",
+    "memberships",
+    "contributions",
+)
 
 
 def predict(model, X, method="predict"):

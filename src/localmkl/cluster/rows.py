@@ -63,7 +63,11 @@ def chunks_of(X, y, sample_weight, client):
     if sum(lengths) == 0:
         raise ValueError("`X` must have at least one row, all its chunks are empty.")
     labels = _alike("y", y, lengths, client)
-    weights = [None] * len(rows) if sample_weight is None else _alike("sample_weight", sample_weight, lengths, client)
+    weights = (
+        [None] * len(rows)
+        if sample_weight is None
+        else _alike("sample_weight", sample_weight, lengths, client)
+    )
     firsts = np.cumsum([0, *lengths[:-1]]).tolist()
     parts = zip(rows, labels, weights, lengths, firsts, range(len(rows)), strict=True)
     return [Chunk(*part) for part in parts if part[3] > 0]
@@ -73,7 +77,7 @@ def _pieces(name, collection, client):
     """Return the tasks and the lengths of a collection's chunks."""
     _check_kind(name, collection)
     if hasattr(collection, "to_delayed") and hasattr(collection, "divisions"):
-        parts = collection.to_delayed()
+        parts = collection.to_delayed(optimize_graph=False)  # rows and labels share tasks as they are
         return parts, client.gather(client.compute(_each(len, parts)))
     if collection.ndim > 1 and collection.numblocks[1] > 1:
         collection = collection.rechunk({1: -1})
@@ -83,7 +87,7 @@ def _pieces(name, collection, client):
             f"`{name}` must have chunks of known sizes, got an array that does not know them; call its "
             "`compute_chunk_sizes()` first."
         )
-    return np.ravel(collection.to_delayed()).tolist(), list(lengths)
+    return np.ravel(collection.to_delayed(optimize_graph=False)).tolist(), list(lengths)
 
 
 def _each(function, parts):
@@ -106,16 +110,16 @@ def _check_kind(name, collection):
 
 def _alike(name, collection, lengths, client):
     """Return the tasks of labels or weights whose chunks are those of the rows."""
-    if hasattr(collection, "chunks") and not np.isnan(collection.chunks[0]).any():
-        if len(collection) == sum(lengths):
-            collection = collection.rechunk({0: tuple(lengths)})
+    known = hasattr(collection, "chunks") and not np.isnan(collection.chunks[0]).any()
+    if known and len(collection) == sum(lengths):
+        collection = collection.rechunk({0: tuple(lengths)})
     parts, own = _pieces(name, collection, client)
     if sum(own) != sum(lengths):
         raise ValueError(f"`{name}` must have one entry for each of {sum(lengths)} rows, got {sum(own)}.")
     if list(own) != list(lengths):
         first = next(k for k, pair in enumerate(zip(own, lengths, strict=False)) if pair[0] != pair[1])
         raise ValueError(
-            f"`{name}` must have the chunks of the rows, got {own[first]} entries for the {lengths[first]} rows "
-            f"of chunk {first}; take both from one data frame."
+            f"`{name}` must have the chunks of the rows, got {own[first]} entries for the {lengths[first]} "
+            f"rows of chunk {first}; take both from one data frame."
         )
     return parts

@@ -1,7 +1,7 @@
 """Shards on the workers of a cluster, each within an actor that others can ask.
 
-Beside what every shard answers, these take part in two searches that need all rows: for the best intercept, and
-for the certificate. What they answer has the size of the weights, or of a few hundred breakpoints.
+Beside what every shard answers, these take part in what needs all rows: the best intercept and the
+certificate. What they answer has the size of the weights, or of some breakpoints of the loss.
 """
 
 import math
@@ -10,12 +10,11 @@ from typing import Any
 
 import numpy as np
 
+from localmkl.cluster.crossing import Breaks
 from localmkl.solvers import certify
 from localmkl.solvers.inner import balance
+from localmkl.solvers.losses import Smooth
 from localmkl.solvers.shards import Shard
-
-BREAKPOINTS = 512
-"""Breakpoints of the loss that a shard tells at a time: as few rounds find the best intercept of many rows."""
 
 
 @dataclass(frozen=True)
@@ -49,37 +48,86 @@ class Order:
 class FarShard(Shard):
     """A shard whose client never sees its rows, scores or dual variables."""
 
-    def break_points(self, source, low, high):
-        """Return slope at `low`, breakpoints in (low, high], their jumps, and all jumps' sum.
+    def set_out(self, images, intercept, precise):
+        """Begin a step of Newton's, as `newton` has it.
 
-        Of too many points some stand for those before them, back to the last one.
+        Return gradient and slope of the intercept, the bends of both along it, and the number of bent rows.
         """
-        if low == -np.inf:
-            points, jumps, slope = self.problem.loss.breakpoints(
-                self._scores(source), self.problem.y, self.problem.C
-            )
-            points, places = np.unique(points, return_inverse=True)
-            jumps = np.bincount(places, jumps)
-            self.breaks = points, slope + np.cumsum(np.append(0.0, jumps)), float(jumps.sum())
-        points, slopes, total = self.breaks
-        first, last = np.searchsorted(points, [low, high], side="right")
-        shown = np.unique(np.linspace(first, last, min(BREAKPOINTS, last - first) + 1).astype(int))[1:] - 1
-        jumps = np.diff(slopes[np.append(first, shown + 1)])
-        return slopes[first], points[shown], jumps, total, bool(len(shown) == last - first)
+        problem = self.problem
+        self.at = self._outputs(images, precise) + intercept
+        self.bend = problem.C * problem.loss.curvature(self.at, problem.y)
+        slopes = problem.C * problem.loss.slope(self.at, problem.y)
+        gradient, across = self._moments(slopes, precise), self._moments(self.bend, precise)
+        n_bent = np.count_nonzero(self.bend)
+        return gradient, float(slopes.sum()), across, float(self.bend.sum()), n_bent
 
-    def slopes(self, source, b):
-        """Return slope and curvature of the sum of the losses in the direction of the intercept."""
-        scores = self._scores(source)
-        return np.array(self.problem.loss.slopes(scores + b, self.problem.y, self.problem.C))
+    def _outputs(self, images, precise):
+        outputs = np.empty(len(self.alpha))
+        self.stack.scores_of(self.problem.memberships, images, outputs, precise)
+        return outputs
 
-    def size(self, source):
-        """Return the largest score, or label, in size."""
-        return max(float(np.abs(self._scores(source)).max()), float(np.abs(self.problem.y).max()))
+    def _moments(self, values, precise):
+        rows = np.flatnonzero(values)
+        return self.stack.moments_of(rows, self.problem.memberships[rows] * values[rows, None], precise)
+
+    def product(self, images, precise):
+        """Return the change of the gradient in some direction, the intercept staying as it is."""
+        return self._moments(self.bend * self._outputs(images, precise), precise)
+
+    def bent_part(self, share):
+        """Return features, memberships and inverse curvatures of a random share of the rows that have one."""
+        rows = np.flatnonzero(self.bend)
+        rows = rows if share >= 1.0 else rows[self.rng.random(len(rows)) < share]
+        return self.stack.features(rows), self.problem.memberships[rows], 1.0 / self.bend[rows]
+
+    def direct(self, images, intercept, precise):
+        """Take note of the direction of a step."""
+        self.away = self._outputs(images, precise) + intercept
+
+    def along(self, length):
+        """Return the sum of the losses, its slope and its curvature, at a point of a step."""
+        problem, there = self.problem, self.at + length * self.away
+        return np.array(
+            [
+                problem.C @ problem.loss.value(there, problem.y),
+                problem.C @ (problem.loss.slope(there, problem.y) * self.away),
+                problem.C @ (problem.loss.curvature(there, problem.y) * self.away**2),
+            ]
+        )
+
+    def advance(self, length):
+        """Set the dual variables to those of the scores at a point of a step."""
+        problem, there = self.problem, self.at + length * self.away
+        self.alpha = np.clip(problem.loss.dual_variables(there, problem.y, problem.C), self.lower, self.upper)
+
+    def is_smooth(self, source):
+        """Whether the loss has a slope everywhere."""
+        return isinstance(self._problem(source).loss, Smooth)
+
+    def _problem(self, source):
+        """Return the problem as it is now; for certificates, as it was given."""
+        return self.problem if source == "scores" else self.whole
 
     def _scores(self, source):
         if source == "zeros":
             return np.zeros_like(self.scores)
         return self.scores if source == "scores" else self.terms.scores.astype(np.float64)
+
+    def breaks_between(self, source, low, high):
+        """Return some points where the slope of the sum of the losses jumps; see `crossing`."""
+        if low == -np.inf:
+            problem = self._problem(source)
+            self.breaks = Breaks(*problem.loss.breakpoints(self._scores(source), problem.y, problem.C))
+        return self.breaks.between(low, high)
+
+    def slopes(self, source, b):
+        """Return slope and curvature of the sum of the losses in the direction of the intercept."""
+        problem = self._problem(source)
+        return np.array(problem.loss.slopes(self._scores(source) + b, problem.y, problem.C))
+
+    def size(self, source):
+        """Return the largest score, or label, in size."""
+        return max(float(np.abs(self._scores(source)).max()), float(np.abs(self.problem.y).max()))
 
     def exact_sum(self):
         """Return the sum of the dual variables, rounded once."""
@@ -96,7 +144,7 @@ class FarShard(Shard):
 
     def testify(self, dtype, largest):
         """Return what the certificate needs of the dual variables; see `team.FarTeam.certify`."""
-        problem, alpha = self.problem, self.alpha.astype(dtype)
+        problem, alpha = self.whole, self.alpha.astype(dtype)
         parts = problem.cluster_parts(alpha)
         self.reach = certify.reaches(problem, largest)
         return {
@@ -112,13 +160,13 @@ class FarShard(Shard):
 
     def answer(self, images, sizes, share):
         """Compute scores for a certificate, and bounds of their errors."""
-        errors = certify.score_errors(self.problem, sizes, self.reach, share)
-        scores = self.stack.scores(self.problem.memberships, images)
+        errors = certify.score_errors(self.whole, sizes, self.reach, share)
+        scores = self.stack.scores(self.whole.memberships, images)
         self.terms = certify.Terms(scores, errors, 0.0, 0.0, 0.0, 0.0, 0.0)
 
     def cost_sums(self, intercept):
         """Return the sums of losses that the certificate needs."""
-        return certify.cost_sums(self.problem, self.terms, intercept)
+        return certify.cost_sums(self.whole, self.terms, intercept)
 
 
 class Post:
@@ -137,7 +185,9 @@ class Post:
         self.held, self.memberships, self.number = held, memberships, number
         self.copies: dict[int, np.ndarray] = {}
         self.alpha = np.zeros(len(memberships))
-        self.shard = self.buddy = None
+        self.rows: Any = slice(None)
+        self.shard: Any = None
+        self.buddy: Any = None
 
     def pose(self, order, growth):
         """Begin with a problem, from the dual variables of the last one times a factor.
@@ -150,6 +200,19 @@ class Post:
         alpha = np.clip(growth * self.alpha[self.rows], *problem.box())
         self.shard = FarShard(problem, alpha, [order.positive or 0, self.number])
         return float(problem.C.sum()), problem.n_samples
+
+    def score(self, left_out, images, intercepts):
+        """Return sums over the rows left out, from which their score follows; see `searching.score_of`."""
+        rows = np.flatnonzero(left_out.has(self.held.numbers))
+        stack, memberships = self.held.stack[np.ix_(rows, rows)], self.memberships[rows]
+        decisions = [stack.scores(memberships, own) + b for own, b in zip(images, intercepts, strict=True)]
+        labels = self.held.labels[rows]
+        if labels.dtype.kind == "f":
+            mean = labels.mean() if len(rows) else 0.0
+            spread, error = np.square(labels - mean).sum(), np.square(labels - decisions[0]).sum()
+            return np.array([len(rows), mean, spread, error])
+        found = np.argmax(decisions, axis=0) if len(decisions) > 1 else 1 * (decisions[0] > 0.0)
+        return np.array([len(rows), np.count_nonzero(found == labels)])
 
     def ask(self, method, arguments):
         """Return whether it went well, and the answer of the shard or its error."""

@@ -1,6 +1,6 @@
 """What the client learns of all chunks before a fit: columns, labels or targets, groups, and a few rows.
 
-    n = sum n_k,   mean = sum W_k mean_k / W,   M2 = sum M2_k + W_k (mean_k - mean)^2     of targets
+Targets have W, mean and M2, as those of every chunk do: ``M2 = sum_k M2_k + W_k (mean_k - mean)^2``.
 """
 
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from localmkl.kernels.stack import take_rows
 from localmkl.solvers.losses import PiecewiseLinear
 
 SAMPLE_ROWS = 10_000
-"""Rows, drawn at random, that the client sees: kernels' widths, landmarks and clusters are learned from them."""
+"""Rows, drawn at random, that the client sees, to learn kernels' widths, landmarks and clusters from."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,9 @@ def take_survey(model, chunks, client):
         rows = concatenate_rows(rows, own["rows"])
     weighted = chunks[0].weight is not None
     labels, counts = _merge(found)
-    groups = None if found[0]["groups"] is None else np.array(sorted({g for own in found for g in own["groups"]}))
+    groups = None
+    if found[0]["groups"] is not None:
+        groups = np.array(sorted({group for own in found for group in own["groups"]}), dtype=object)
     return Survey(
         n_rows,
         rows,
@@ -94,7 +96,7 @@ def look_at(model, X, y, weight, picked, number):
     model = model._copy(learned=False)
     try:
         groups, columns = model._groups_in(X), list(getattr(X, "columns", []))
-        rows = model._check_rows(X, reset=True)
+        model._check_rows(X, reset=True)
         y = model._check_y(np.asarray(y))
         weights = weights_of(weight, len(y))
     except ValueError as error:
@@ -121,7 +123,7 @@ def _check_columns(chunks, columns):
 
 
 def _merge(found):
-    """Return the classes of all chunks, and how many rows they have; without rows of positive weight, none."""
+    """Return the classes of all chunks, and how many rows each has."""
     if "labels" not in found[0]:
         return np.empty(0), np.empty(0)
     labels, places = np.unique(np.concatenate([own["labels"] for own in found]), return_inverse=True)

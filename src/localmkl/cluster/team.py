@@ -7,18 +7,25 @@ at all rows during which it was lost is repeated.
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
+from localmkl.cluster.crossing import find_crossing
+from localmkl.cluster.newton import newton_step
 from localmkl.cluster.shards import Post
 from localmkl.solvers import certify
 from localmkl.solvers.factored import Descent
-from localmkl.solvers.losses import Smooth, balance_slopes
+from localmkl.solvers.losses import balance_slopes
 from localmkl.solvers.objective import Problem
 from localmkl.stacks import FactorStack
 
 MOST_LOSSES = 20
 """Shards that may be lost in one fit: more of them mean that the fit itself is what workers die of."""
+ROUGH = 1e6
+"""Multiple of its rounding to which an intercept is found on the way: values change with its square."""
+KEPT = ("charge", "blur", "weigh", "set_out", "direct")
+"""What a shard is told once and remembers; one that is made again is told again."""
 PATIENCE = 120
 """Seconds to wait for a worker, when all are gone."""
 
@@ -44,12 +51,40 @@ class FarProblem(Problem):
 class FarDescent(Descent):
     """The inner problem on a cluster: what a worker's death interrupts is done again."""
 
+    point: Any = None
+    """Images and intercept after the last of Newton's steps."""
+
     def look(self):
         """Bring sums, scores and values up to date, with the same shards from beginning to end."""
         losses = -1
         while losses != self.team.losses:
             losses = self.team.losses
             super().look()
+
+    def sweep(self):
+        """Visit the rows that are not settled; where the loss is smooth, take one of Newton's steps."""
+        if not self.team.is_smooth():
+            return super().sweep()
+        roots = np.sqrt(self.problem.stack.spread(self.scaled))
+        images, intercept = self.point or (roots**2 * self.sums, self.intercept)
+        self.point = newton_step(
+            self.team, roots, np.where(roots > 0.0, images, 0.0), intercept, self.precise
+        )
+        return super().sweep() if self.point is None else None
+
+    def solve_part(self, target):
+        """Solve the rows that are not settled on their own; Newton's next step starts from the answer."""
+        super().solve_part(target)
+        self.point = None
+
+    def _balance(self):
+        """Take what is left of the sum of the dual variables away, but for rounding."""
+        sides = self.team.total("sides")
+        total = sides[1, 1] - sides[1, 0]
+        free = sides[0, int(total > 0.0)] > 2.0 * abs(total)
+        if total != 0.0:
+            share = abs(total) / sides[1 - int(free), int(total > 0.0)]
+            self.team.ask("lessen", np.sign(total), share, free)
 
 
 class FarTeam:
@@ -64,7 +99,10 @@ class FarTeam:
 
     def __init__(self, client, held, memberships):
         self.client, self.held, self.memberships = client, held, memberships
-        self.losses, self.order, self.replay = 0, None, {}
+        self.losses = 0
+        self.order: Any = None
+        self.replay: dict = {}
+        self.smooth: dict = {}
         self.futures = [self._start(k) for k in range(len(held))]
         self.posts = [self._arrived(future) for future in self.futures]
         self._befriend()
@@ -74,8 +112,8 @@ class FarTeam:
 
     def pose(self, order, n_clusters, widths, growth=0.0):
         """Begin with a problem; return what the client knows of it."""
-        self.order, self.replay, self.base = order, {}, None
-        answers = self._call("pose", order, growth)
+        self.order, self.replay, self.smooth, self.base, self.last = order, {}, {}, None, 0.0
+        answers = self.call("pose", order, growth)
         cost, count = (sum(own) for own in zip(*answers, strict=True))
         self.largest = np.max(self.ask("largest"), axis=0)
         stack = FactorStack.of_table(np.zeros((1, sum(widths))), widths).scaled(order.factors)
@@ -84,9 +122,11 @@ class FarTeam:
 
     def ask(self, method, *arguments):
         """Return the answers of all shards."""
-        if method in ("charge", "weigh"):
+        if method in KEPT:
             self.replay[method] = (arguments[0], 1.0) if method == "charge" else arguments
-        answers = self._call("ask", method, arguments)
+            if method == "blur":
+                self.smooth.clear()
+        answers = self.call("ask", method, arguments)
         for well, answer in answers:
             if not well:
                 raise answer
@@ -106,24 +146,26 @@ class FarTeam:
 
     def best_intercept(self, source="scores"):
         """Return the intercept that suits the scores best: no score leaves its worker."""
-        if isinstance(self.order.loss, Smooth):
+        if self.is_smooth("scores" if source == "scores" else "terms"):
             return self._balanced(source)
-        low, high = -np.inf, np.inf
-        while True:
-            slopes, points, jumps, totals, exact = zip(*self.ask("break_points", source, low, high), strict=True)
-            flat = 1e-12 * sum(totals)
-            if all(exact):
-                return _crossing(sum(slopes), np.concatenate(points), np.concatenate(jumps), flat)
-            low, high = _narrowed(sum(slopes), points, jumps, flat, low, high)
+        return find_crossing(lambda low, high: self.ask("breaks_between", source, low, high))
+
+    def is_smooth(self, source="scores"):
+        """Whether the loss has a slope everywhere, as it is now or, for certificates, as it was given."""
+        if source not in self.smooth:
+            self.smooth[source] = self.ask("is_smooth", source)[0]
+        return self.smooth[source]
 
     def _balanced(self, source):
         def slopes(b):
             return self.total("slopes", source, b)
 
-        return balance_slopes(slopes, max(self.ask("size", source)))
+        size = max(self.ask("size", source)) * (ROUGH if source == "scores" else 1.0)
+        self.last = balance_slopes(slopes, size, self.last)
+        return self.last
 
     def certify(self, problem, weights, tol):
-        """Return the certified `Solution` of some weights and the dual variables, which stay where they are."""
+        """Return the certified `Solution` of some weights and the dual variables of all shards."""
         losses = -1
         while losses != self.losses:
             losses = self.losses
@@ -159,8 +201,8 @@ class FarTeam:
         share = certify.gamma(n_terms, dtype) + certify.gamma(weights.size, dtype)
         span = max(own["span"] for own in told)
         nothing = np.empty(0)
-        quadratics = certify.quadratics(weights, norms, sizes, p, share)
-        terms = certify.Terms(nothing, nothing, *quadratics, span)
+        parts = certify.quadratics(weights, norms, sizes, p, share)
+        terms = certify.Terms(nothing, nothing, span, **parts)
         self.images = stack.spread(weights * stack.factors) * self.sums
         self.ask("answer", self.images, weights * sizes, share)
         intercept = self.best_intercept("terms")
@@ -178,7 +220,7 @@ class FarTeam:
         norm = float(np.sum(weights * norms))
         return certify.Solution(weights, nothing, intercept, float(primal), float(dual), gap, norm, rounding)
 
-    def _call(self, method, *arguments):
+    def call(self, method, *arguments):
         """Return what all actors answer; a lost one is replaced, and asked again."""
         calls = [self._send(k, method, *arguments) for k in range(len(self))]
         answers = []
@@ -204,14 +246,17 @@ class FarTeam:
             return None
 
     def _start(self, k):
-        """Return the actor that will be where the features of its rows are."""
+        """Return the actor that will be where the features of its rows are; these, if they cannot be made."""
         from distributed import wait
 
-        parts = [self.held[k], self.memberships[k]]
-        wait(parts)
-        workers = self.client.who_has(parts[:1])[self.held[k].key]
+        parts, workers = [self.held[k], self.memberships[k]], ()
+        while not workers:  # they may be lost again as soon as they are there
+            wait(parts)
+            if any(part.status != "finished" for part in parts):
+                return parts[0]
+            workers = self.client.who_has(parts[:1])[self.held[k].key]
         return self.client.submit(
-            Post, *parts, k, actor=True, pure=False, workers=list(workers) or None, allow_other_workers=True
+            Post, *parts, k, actor=True, pure=False, workers=list(workers), allow_other_workers=True
         )
 
     def _arrived(self, future):
@@ -232,8 +277,8 @@ class FarTeam:
         self.losses += 1
         if self.losses > MOST_LOSSES:
             raise RuntimeError(
-                f"The workers of {self.losses} shards died, one after the other; look into their logs, and give "
-                "each worker more memory, or use more of them."
+                f"The workers of {self.losses} shards died, one after the other; look into their logs, and "
+                "give each worker more memory, or use more of them."
             )
         if not self.client.nthreads():
             self.client.wait_for_workers(1, timeout=PATIENCE)
@@ -250,35 +295,3 @@ class FarTeam:
         if len(self) > 1:
             for k in range(len(self)):
                 self._receive(k, self._send(k, "befriend", self.posts[(k + 1) % len(self)]))
-
-
-def _crossing(slope, points, jumps, flat):
-    """Return where a slope that jumps at points crosses zero; in the middle, if it is zero in between."""
-    order = np.argsort(points[jumps > 0.0], kind="stable")
-    points, jumps = points[jumps > 0.0][order], jumps[jumps > 0.0][order]
-    if len(points) == 0:
-        return 0.0
-    slopes = slope + np.cumsum(jumps)
-    first = int(np.argmax(slopes >= -flat))
-    if slopes[first] <= flat and first + 1 < len(points):
-        return 0.5 * float(points[first] + points[first + 1])
-    return float(points[first])
-
-
-def _narrowed(slope, points, jumps, flat, low, high):
-    """Return an interval in which the slope crosses zero, given points that stand for those before them.
-
-    A jump happened after the point before its own, and by its own at the latest: that bounds the slope.
-    """
-    late, all_jumps = np.concatenate(points), np.concatenate(jumps)
-    early = np.concatenate([np.append(low, own[:-1]) for own in points if len(own)])
-    edges = np.unique(late)
-    least = slope + _sums_until(late, all_jumps, edges, "right")
-    most = slope + _sums_until(early, all_jumps, edges, "left")
-    below, above = np.flatnonzero(most < -flat), np.flatnonzero(least > flat)
-    return (edges[below[-1]] if len(below) else low), (edges[above[0]] if len(above) else high)
-
-
-def _sums_until(places, jumps, edges, side):
-    order = np.argsort(places, kind="stable")
-    return np.append(0.0, np.cumsum(jumps[order]))[np.searchsorted(places[order], edges, side=side)]

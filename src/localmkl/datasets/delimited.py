@@ -8,12 +8,13 @@ import csv
 import io
 import sys
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from itertools import islice
 
 from localmkl import _checks
 from localmkl._warnings import warn
 from localmkl.datasets.labels import PLAIN
-from localmkl.datasets.opening import check_text, file_kind, read_bytes
+from localmkl.datasets.opening import check_text, file_kind, read_bytes, text_lines
 
 SEPARATORS = {".csv": ",", ".tsv": "\t", ".txt": "\t"}
 
@@ -33,19 +34,83 @@ class Written:
     """
 
     names: list[str]
-    lines: list[int] = field(default_factory=list)
-    fields: dict[str, list[str]] = field(default_factory=dict)
+    lines: list[int]
+    fields: dict[str, list[str]]
 
 
 def read_delimited(pd, path, *, header, text):
     """Return a data frame of a text with separators; the columns `text` as they are written."""
     content = read_bytes(path)
     check_text(path, content)
-    separator = SEPARATORS[file_kind(path)]
-    written = scan(path, content, separator, header=header, text=text)
-    options = {"sep": separator, "index_col": False, "low_memory": False, "names": written.names}
+    written = scan(path, content, SEPARATORS[file_kind(path)], header=header, text=text)
+    frame = _parse(pd, path, content, written, header=None if header is False else 0)
+    if header is None:
+        _judge_header(path, written.names, frame, text)
+    return _as_written(pd, frame, written)
+
+
+def delimited_pieces(pd, path, *, header, text, letters):
+    """Yield what `read_delimited` returns, in pieces of at least so many letters of the file."""
+    separator, lines = SEPARATORS[file_kind(path)], _Kept(text_lines(path, newline=""))
+    names, records = _start(path, lines, separator, header)
+    if header is not False:
+        lines.take()
+    dealt = _dealt(path, names, records, header, text, lambda: lines.size >= letters)
+    for number, written in enumerate(dealt):
+        frame = _parse(pd, path, lines.take().encode(), written, header=None)
+        if header is None and number == 0:
+            _judge_header(path, names, frame, text)
+        yield _as_written(pd, frame, written)
+
+
+def _dealt(path, names, records, header, text, is_full):
+    """Yield what is written in a table, piece by piece; every record must have one field for each name."""
+    columns = [name for name in text if name in names]
+    places = [names.index(name) for name in columns]
+    lines: list[int] = []
+    fields: list[list[str]] = [[] for _ in columns]
+    first = True
+    for number, record in records:
+        if len(record) != len(names):
+            raise ValueError(_ragged(path, number, record, names, header, first))
+        lines.append(number)
+        for own, place in zip(fields, places, strict=True):
+            own.append(record[place])
+        first = False
+        if is_full():
+            yield Written(names, lines, dict(zip(columns, fields, strict=True)))
+            lines, fields = [], [[] for _ in columns]
+    if first:
+        raise ValueError(f"{str(path)!r} must hold at least one row below its column names, got none.")
+    if lines:
+        yield Written(names, lines, dict(zip(columns, fields, strict=True)))
+
+
+class _Kept:
+    """Lines that are handed on, and kept until somebody takes them."""
+
+    def __init__(self, lines):
+        self.lines, self.size = lines, 0
+        self.kept: list[str] = []
+
+    def __iter__(self):
+        for line in self.lines:
+            self.kept.append(line)
+            self.size += len(line)
+            yield line
+
+    def take(self):
+        """Return the text of the lines since it was taken last."""
+        text = "".join(self.kept)
+        self.kept, self.size = [], 0
+        return text
+
+
+def _parse(pd, path, content, written, *, header):
+    """Return the data frame of a text, whose lines and names are known."""
+    options = {"sep": SEPARATORS[file_kind(path)], "index_col": False, "low_memory": False}
     try:
-        frame = pd.read_csv(io.BytesIO(content), header=None if header is False else 0, **options)
+        frame = pd.read_csv(io.BytesIO(content), header=header, names=written.names, **options)
     except (pd.errors.ParserError, ValueError, OverflowError) as error:
         said = " ".join(str(error).split()).rstrip(".")
         raise ValueError(f"{str(path)!r} cannot be read as a table ({said}).") from error
@@ -54,9 +119,11 @@ def read_delimited(pd, path, *, header, text):
             f"{str(path)!r} cannot be read as a table: it has {len(frame)} or {len(written.lines)} rows, "
             "depending on how quotes and blank lines are read; write it again without them."
         )
-    frame = frame.copy()  # in one block for each type: pandas is slow with thousands of blocks
-    if header is None:
-        _judge_header(path, written.names, frame, text)
+    return frame.copy()  # in one block for each type: pandas is slow with thousands of blocks
+
+
+def _as_written(pd, frame, written):
+    """Return a data frame with some columns as they are written."""
     for name, fields in written.fields.items():
         frame[name] = pd.Series(fields, dtype=object)
     return frame
@@ -64,42 +131,35 @@ def read_delimited(pd, path, *, header, text):
 
 def scan(path, content, separator, *, header=None, text=()):
     """Return names, lines and some fields of a table; every line must have one field for each name."""
-    records = _records(path, content, separator)
+    lines = io.TextIOWrapper(io.BytesIO(content), encoding="utf-8-sig", newline="")
+    names, records = _start(path, lines, separator, header)
+    return next(_dealt(path, names, records, header, text, lambda: False))
+
+
+def _start(path, lines, separator, header):
+    """Return the names of the columns, and the records below them."""
+    records = _records(path, lines, separator)
     line, first = next(records, (0, None))
     if first is None:
         raise ValueError(f"{str(path)!r} must start with a line of column names, got an empty file.")
     numbers = [str(number) for number in range(1, len(first) + 1)]
     names = numbers if header is False else _names(path, first)
     _check_separator(path, first, separator)
-    written = Written(names, fields={name: [] for name in text if name in names})
-    places = [(fields, names.index(name)) for name, fields in written.fields.items()]
-    if header is False:
-        records = _after((line, first), records)
-    for number, record in records:
-        if len(record) != len(names):
-            raise ValueError(_ragged(path, number, record, names, header, not written.lines))
-        written.lines.append(number)
-        for fields, place in places:
-            fields.append(record[place])
-    if not written.lines:
-        raise ValueError(f"{str(path)!r} must hold at least one row below its column names, got none.")
-    return written
+    return names, _after((line, first), records) if header is False else records
 
 
 def field_at(path, row, name, *, header=None):
     """Return the place of a row in a table file and its field in a column, as text."""
     if file_kind(path) not in SEPARATORS:
         return f"row {row}", None
-    text = () if name is None else (name,)
-    content, separator = read_bytes(path), SEPARATORS[file_kind(path)]
-    written = scan(path, content, separator, header=header, text=text)
-    return f"line {written.lines[row]}", written.fields[name][row] if name in written.fields else None
+    names, records = _start(path, text_lines(path, newline=""), SEPARATORS[file_kind(path)], header)
+    line, record = next(islice(records, row, None))
+    return f"line {line}", record[names.index(name)] if name in names else None
 
 
-def _records(path, content, separator):
+def _records(path, lines, separator):
     """Yield the line and the fields of every record that is not blank, as pandas has them."""
     csv.field_size_limit(sys.maxsize)  # sequences are long
-    lines = io.TextIOWrapper(io.BytesIO(content), encoding="utf-8-sig", newline="")
     reader = csv.reader(lines, delimiter=separator, strict=False)
     start = 0
     try:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from localmkl.datasets.labels import MISSING, as_labels
-from localmkl.datasets.opening import quoted, read_text
+from localmkl.datasets.opening import quoted, read_text, text_lines
 
 HEADER = "header"
 
@@ -67,7 +67,7 @@ def read_fasta(path, *, labels=None, alphabet=None, equal_length=False, unique_n
     """
     path = Path(path)
     headers, lines, sequences = _fasta_records(path)
-    names = [(header.split(maxsplit=1) or [""])[0] for header in headers]
+    names = _names_in(headers)
     if equal_length:
         _check_lengths(path, lines, names, sequences)
     if alphabet is not None:
@@ -85,10 +85,11 @@ def read_header_values(path, key):
     -------
     ndarray of str or None, shape (n_samples,)
     """
-    return np.array(_values_of(key, _fasta_records(Path(path))[0]), dtype=object)
+    return np.array(header_values(key, _fasta_records(Path(path))[0]), dtype=object)
 
 
-def _values_of(key, headers):
+def header_values(key, headers):
+    """Return what stands after ``KEY=`` in each header, None where it does not."""
     pattern = re.compile(rf"(?<!\w){re.escape(key)}\s*=\s*([^\s,;|]+)")
     found = [pattern.search(header) for header in headers]
     return [None if match is None else match[1] for match in found]
@@ -99,30 +100,60 @@ def _fasta_records(path):
     text = read_text(path)
     if not text.strip():
         raise ValueError(f"{quoted(path)} must hold FASTA records, got an empty file.")
-    headers: list[str] = []
-    lines: list[int] = []
-    sequences: list[str] = []
+    headers, lines, sequences = zip(*_records(path, text.split("\n")), strict=True)
+    return headers, lines, sequences
+
+
+def fasta_pieces(path, letters):
+    """Yield the records of a FASTA file in pieces of at least so many letters.
+
+    Yields
+    ------
+    headers, lines, names : list
+        Their headers, the lines these stand in, and the first words of them.
+    sequences : ndarray of str
+    """
+    piece, size = [], 0
+    for record in _records(Path(path), text_lines(path)):
+        piece.append(record)
+        size += len(record[2])
+        if size >= letters:
+            yield _columns_of(piece)
+            piece, size = [], 0
+    if piece:
+        yield _columns_of(piece)
+
+
+def _columns_of(piece):
+    headers, lines, sequences = map(list, zip(*piece, strict=True))
+    return headers, lines, _names_in(headers), np.array(sequences, dtype=object)
+
+
+def _names_in(headers):
+    return [(header.split(maxsplit=1) or [""])[0] for header in headers]
+
+
+def _records(path, lines):
+    """Yield header, line and sequence of each record in the lines of a FASTA file."""
+    header, start = None, 0
     parts: list[str] = []
-    for number, line in enumerate(text.split("\n"), start=1):
+    for number, line in enumerate(lines, start=1):
         if line.startswith(">"):
-            if headers:
-                sequences.append(_joined(path, lines[-1], headers[-1], parts))
-            headers.append(line[1:].strip())
-            lines.append(number)
-            parts = []
+            if header is not None:
+                yield header, start, _joined(path, start, header, parts)
+            header, start, parts = line[1:].strip(), number, []
         elif not line or line.startswith(";") or line.isspace():
             continue
-        elif not headers:
+        elif header is None:
             raise ValueError(
                 f"{quoted(path)}, line {number}: must start with a header, a line that begins with '>', "
-                f"got {line[:20]!r}."
+                f"got {line[:20].rstrip()!r}."
             )
         else:
             parts.append(line)
-    if not headers:
+    if header is None:
         raise ValueError(f"{quoted(path)} must hold FASTA records, got comments alone.")
-    sequences.append(_joined(path, lines[-1], headers[-1], parts))
-    return headers, lines, sequences
+    yield header, start, _joined(path, start, header, parts)
 
 
 def _joined(path, line, header, parts):
@@ -170,22 +201,28 @@ def _check_unique(path, lines, names, hint):
 
 
 def _find_labels(path, labels, headers, lines, names):
+    return as_labels(written_labels(path, labels, headers, lines, names))
+
+
+def written_labels(path, labels, headers, lines, names):
+    """Return the label of each record as it is written; raise where one has none."""
     if isinstance(labels, str) and labels.partition(":")[0] == HEADER:
         key = labels.partition(":")[2] or "label"
-        hint, values = f"`{key}=...` in its header", _values_of(key, headers)
+        hint, values = f"`{key}=...` in its header", header_values(key, headers)
     else:
         _check_unique(path, lines, names, "labels are found by name: rename a record")
-        given = labels if isinstance(labels, Mapping) else _label_file(Path(labels))
+        given = labels if isinstance(labels, Mapping) else read_label_file(Path(labels))
         hint = "a label in `labels`" if isinstance(labels, Mapping) else f"a line in {quoted(labels)}"
         values = [given.get(name) for name in names]
     for line, name, value in zip(lines, names, values, strict=True):
         if value is None or (isinstance(value, str) and value.strip() in MISSING):
             came = "it has none" if value is None else f"got {value!r}"
             raise ValueError(f"{quoted(path)}, line {line}: record {name!r} must have {hint}, {came}.")
-    return as_labels(values)
+    return values
 
 
-def _label_file(path):
+def read_label_file(path):
+    """Return the labels of a file with a name and a label on each line, by name."""
     labels: dict[str, str] = {}
     for number, line in enumerate(read_text(path).split("\n"), start=1):
         if not line.strip():

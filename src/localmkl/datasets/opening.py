@@ -7,6 +7,7 @@ import bz2
 import codecs
 import errno
 import gzip
+import io
 import lzma
 import os
 import stat
@@ -66,6 +67,33 @@ def read_bytes(path):
     return b"".join(chunks)
 
 
+def text_lines(path, newline=None):
+    """Yield the lines of a text file, plain or compressed, one after the other; damage is reported by name.
+
+    Parameters
+    ----------
+    path : path-like
+    newline : None or ""
+        As `open` has it: with None, lines are ended by line feeds.
+    """
+    path, number = Path(path), 0
+    check_regular(path)
+    try:
+        with OPENERS.get(path.suffix.lower(), open)(path, "rb") as file:
+            for line in io.TextIOWrapper(file, encoding="utf-8-sig", newline=newline):
+                number += 1
+                if "\0" in line:
+                    raise ValueError(_no_text(path, number, "0x00"))
+                yield line
+    except (FileNotFoundError, PermissionError):
+        raise
+    except UnicodeDecodeError as error:
+        came = f"0x{error.object[error.start]:02x}"
+        raise ValueError(_no_text(path, number + error.object.count(b"\n", 0, error.start), came)) from error
+    except (EOFError, OSError, zlib.error, lzma.LZMAError) as error:
+        raise ValueError(f"{str(path)!r} is cut short or damaged ({error}); fetch it again.") from error
+
+
 def check_text(path, content):
     """Raise unless bytes are text in UTF-8 without the byte zero."""
     start, came = content.find(b"\0"), "0x00"
@@ -75,10 +103,14 @@ def check_text(path, content):
         start, came = error.start, f"0x{content[error.start]:02x}"
     if start >= 0:
         line = content.count(b"\n", 0, start) + 1
-        raise ValueError(
-            f"{str(path)!r} must be a text file in UTF-8, got other bytes (line {line}: {came}); save it "
-            "as text in UTF-8."
-        )
+        raise ValueError(_no_text(path, line, came))
+
+
+def _no_text(path, line, came):
+    return (
+        f"{str(path)!r} must be a text file in UTF-8, got other bytes (line {line}: {came}); save it "
+        "as text in UTF-8."
+    )
 
 
 def read_text(path):

@@ -6,9 +6,11 @@ from typing import NamedTuple
 import numpy as np
 
 from localmkl._checks import listed
-from localmkl.datasets.delimited import SEPARATORS, field_at, read_delimited
+from localmkl.datasets.delimited import SEPARATORS, delimited_pieces, field_at, read_delimited
 from localmkl.datasets.labels import MISSING, as_labels, typed_labels
 from localmkl.datasets.opening import check_regular, file_kind, import_extra, parsing, quoted
+
+BAD_PARQUET = "is cut short or damaged, or no Parquet file"
 
 
 class TableData(NamedTuple):
@@ -90,20 +92,64 @@ def read_table(path, *, target=None, columns=None, header=None, text=()):
     return TableData(frame if columns is None else frame[list(columns)], y)
 
 
+def table_pieces(path, *, header=None, text=(), letters):
+    """Yield the rows of a table as `read_table` has them, piece by piece, each numbered from zero.
+
+    Parameters
+    ----------
+    path, header, text
+        As `read_table` takes them.
+    letters : int
+        Letters of a piece of text; of Parquet, eight stand for a number.
+    """
+    pd, path = import_extra("pandas", "read_table", "frames"), Path(path)
+    if file_kind(path) != ".parquet":
+        yield from delimited_pieces(pd, path, header=header, text=text, letters=letters)
+        return
+    import_extra("pyarrow", "read_table for .parquet files", "frames")
+    from pyarrow.parquet import ParquetFile
+
+    check_regular(path)
+    with parsing(path, BAD_PARQUET):
+        file = ParquetFile(path)
+        batches = file.iter_batches(max(1, letters // (8 * max(1, len(file.schema_arrow.names)))))
+    while True:
+        with parsing(path, BAD_PARQUET):
+            batch = next(batches, None)
+        if batch is None:
+            return
+        yield _checked(path, batch.to_pandas())
+
+
 def column_labels(path, column):
     """Return the labels in a column of a table, None where some are missing, and the rows without."""
+    without = unlabelled(path, column)
+    return None if len(without) else joined_labels(path, [column.to_numpy()]), without
+
+
+def unlabelled(path, column):
+    """Return the rows of a column of labels that hold none."""
     if file_kind(path) == ".parquet":
-        without = np.flatnonzero(column.isna().to_numpy())
-        return None if len(without) else typed_labels(column.to_numpy()), without
-    without = np.flatnonzero([text.strip() in MISSING for text in column])
-    return None if len(without) else as_labels(column), without
+        return np.flatnonzero(column.isna().to_numpy())
+    return np.flatnonzero([text.strip() in MISSING for text in column])
+
+
+def joined_labels(path, parts):
+    """Return the labels in parts of one column, none of which is missing."""
+    labels = np.concatenate(parts)
+    return typed_labels(labels) if file_kind(path) == ".parquet" else as_labels(labels.tolist())
 
 
 def _read_parquet(pd, path):
     import_extra("pyarrow", "read_table for .parquet files", "frames")
     check_regular(path)
-    with parsing(path, "is cut short or damaged, or no Parquet file"):
+    with parsing(path, BAD_PARQUET):
         frame = pd.read_parquet(path)
+    return _checked(path, frame)
+
+
+def _checked(path, frame):
+    """Return the frame of a Parquet file with names of columns as text, if they and its rows are sound."""
     frame.columns = frame.columns.map(str)
     if not frame.columns.is_unique:
         double = frame.columns[frame.columns.duplicated()][0]

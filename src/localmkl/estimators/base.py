@@ -15,12 +15,21 @@ from sklearn.utils.validation import (
 )
 
 from localmkl._checks import check_finite_decisions, check_integer, check_number, check_option
-from localmkl._resources import KEPT_FREE, NUMBER, computing_bytes, matrix_bytes, require_memory
+from localmkl._resources import FEWER, KEPT_FREE, NUMBER, computing_bytes, matrix_bytes, require_memory
 from localmkl._sklearn import check_feature_names, check_n_features, check_sample_weight, count_rows
 from localmkl._warnings import warn
 from localmkl.estimators.context import FoldContext
 from localmkl.estimators.groups import Grouped, rows_of, with_groups
-from localmkl.estimators.rows import BLOCK_ENTRIES, are_strings, is_stack, num_columns, row_blocks
+from localmkl.estimators.rows import (
+    BLOCK_ENTRIES,
+    are_strings,
+    by_chunks,
+    cluster,
+    in_chunks,
+    is_stack,
+    num_columns,
+    row_blocks,
+)
 from localmkl.kernels import CrossGrams, compute_stack, default_kernels, fit_kernels
 from localmkl.kernels.frames import put_together, take_apart
 from localmkl.kernels.stack import (
@@ -119,6 +128,8 @@ class BaseMKL(BaseEstimator, ABC):
 
     def _fit(self, X, y, context=None, **fit_params):
         """Fit a draft and become it: a fit that fails or is interrupted leaves the model as it was."""
+        if in_chunks(X):
+            return cluster().fit(self, X, y, **fit_params)
         draft = self._copy(learned=False)
         prepared = draft._prepare(X, y, FoldContext() if context is None else context, **fit_params)
         self.__dict__ = draft._finish(prepared, draft._solve_classes(prepared)).__dict__
@@ -148,13 +159,18 @@ class BaseMKL(BaseEstimator, ABC):
         held = context.stack is not None
         if not held or unlabeled is not None:
             n_kernels, needed = self._fitting_bytes(X, len(targets), unlabeled, held)
-            require_memory(needed, f"Fitting {n_kernels} kernels on {len(y)} rows")
+            require_memory(needed, f"Fitting {n_kernels} kernels on {len(y)} rows", self._lighter)
         stack = self._fit_stack(X, weights, context)
         gate = self._fit_gate(X, groups, stack, weights, unlabeled, context)
         self.C_ = float(self.C) / self._size(gate, stack.n_kernels, targets, weights)
         pairs = zip(targets, self.C_ * costs, strict=True)
         stack = stack.scaled(self.factors_).using(parallel=context.parallel)
         return Prepared(gate, [self._problem(stack, gate, *pair) for pair in pairs], context.parallel)
+
+    @property
+    def _lighter(self):
+        """What would take less memory."""
+        return FEWER
 
     def _fitting_bytes(self, X, n_problems, unlabeled=None, held=False):
         """Return the number of kernels and the peak of a fit, beyond the stack if it is `held`."""
@@ -396,6 +412,7 @@ class BaseMKL(BaseEstimator, ABC):
         """Names of the rows of `kernel_weights_`."""
         return ["all samples"]
 
+    @by_chunks
     def contributions(self, X, groups=None):
         """Return what each kernel in each cluster adds to the decision.
 

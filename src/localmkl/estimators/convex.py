@@ -20,7 +20,7 @@ from localmkl._checks import check_evenness, check_integer, check_number, check_
 from localmkl._resources import clustering_bytes, solving_bytes
 from localmkl._sklearn import count_rows
 from localmkl.estimators.base import COSINE
-from localmkl.estimators.factors import FactorPart, FeatureRows, contributions
+from localmkl.estimators.factors import FactorPart, FeatureRows, SeenRows, contributions
 from localmkl.estimators.gating import GATE_MATRICES, GATE_ROWS, OneCluster, fit_gate, with_shared
 from localmkl.estimators.groups import (
     Grouped,
@@ -31,7 +31,7 @@ from localmkl.estimators.groups import (
     take_column,
     with_groups,
 )
-from localmkl.estimators.rows import concatenate_rows, row_blocks
+from localmkl.estimators.rows import by_chunks, concatenate_rows, row_blocks
 from localmkl.kernels import CrossGrams
 from localmkl.kernels.stack import KernelStack, cosine_scales, take_rows
 from localmkl.solvers.convex import SOLVERS, at_once, solve_all, solve_convex
@@ -204,6 +204,7 @@ class ConvexMKL(FactorPart):
         pairs = zip(targets, self.C_ * costs, strict=True)
         return [self._problem(stack, self.memberships_, *pair) for pair in pairs], list(alphas)
 
+    @by_chunks
     def memberships(self, X, groups=None):
         """Return the memberships of new rows in the clusters.
 
@@ -400,6 +401,8 @@ class LocalMKL(LpNormMKL):
     def _groups_in(self, X):
         if not self._by_groups:
             return None
+        if isinstance(X, SeenRows):
+            return X.groups
         if self.groups is not None:
             return self._refuse_groups() if isinstance(X, Grouped) else take_column(X, self.groups)[1]
         if isinstance(X, Grouped):
@@ -417,7 +420,8 @@ class LocalMKL(LpNormMKL):
 
     def _check_rows(self, X, *, reset):
         rows = super()._check_rows(X, reset=reset)
-        return rows if self.groups is None else take_column(rows, self.groups)[0]
+        apart = self.groups is None or isinstance(rows, SeenRows)
+        return rows if apart else take_column(rows, self.groups)[0]
 
     def _as_given(self, rows):
         if not hasattr(self, "groups_"):

@@ -5,16 +5,19 @@
 What such a model keeps of its training rows are landmarks (in its `FeatureMap`) and the coefficients v.
 """
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from localmkl._checks import check_integer, check_option
 from localmkl._files import scratch_array
-from localmkl._resources import NUMBER, available_memory, matrix_bytes
+from localmkl._resources import FEWER, NUMBER, available_memory, matrix_bytes, require_memory
 from localmkl._sklearn import count_rows
 from localmkl.estimators.base import COSINE, BaseMKL
-from localmkl.estimators.groups import Grouped
+from localmkl.estimators.context import FoldContext
+from localmkl.estimators.groups import Grouped, as_groups
+from localmkl.estimators.rows import row_blocks
 from localmkl.kernels import fit_kernels
 from localmkl.kernels.features import LANDMARKS, fit_features
 from localmkl.kernels.stack import take_rows
@@ -31,6 +34,10 @@ IN_MEMORY = 0.5
 
 ROW_VECTORS = 40
 """Vectors of one number a row that a fit on features keeps beside memberships and diagonals."""
+
+
+COPIES = 4
+"""Arrays of the size of a block's features and kernel values that prediction holds at a time."""
 
 
 class FactorPart(BaseMKL):
@@ -58,6 +65,12 @@ class FactorPart(BaseMKL):
     def _on_features(self):
         """Whether the fitted model has features in place of Grams."""
         return hasattr(self, "widths_")
+
+    def _check_rows(self, X, *, reset):
+        if not isinstance(X, SeenRows):
+            return super()._check_rows(X, reset=reset)
+        super()._check_rows(X.sample, reset=reset)
+        return X
 
     def _check_stack(self, X, *, reset):
         if reset and not isinstance(X, FactorStack):
@@ -158,10 +171,74 @@ class FactorPart(BaseMKL):
         rows = min(n_samples, LARGEST_PART)
         return vectors + 3 * matrix_bytes(rows) + matrix_bytes(rows, 2 * (n_clusters + 1) * n_features)
 
+    def _predicting_bytes(self, n_rows, n_columns):
+        if not self._on_features:
+            return super()._predicting_bytes(n_rows, n_columns)
+        rows = max(block.stop - block.start for block in row_blocks(n_rows, n_columns))
+        return matrix_bytes(rows, COPIES * n_columns + np.size(self.kernel_weights_))
+
+    @property
+    def _lighter(self):
+        if self._precomputed:
+            return FEWER
+        if self._rank is not None:
+            return "use fewer rows, kernels or components"
+        return f"set `n_components=200`, or {FEWER}"
+
     @property
     def _n_rows_of_weights(self):
         """Number of rows of the kernel weights, as far as the parameters say it."""
         return 1
+
+
+@dataclass(frozen=True)
+class SeenRows:
+    """Training rows whose features are there already, and which nobody holds.
+
+    Parameters
+    ----------
+    sample : rows
+        A few of them, as ``fit`` takes them.
+    n_rows : int
+    groups : ndarray of shape (n_rows,), optional
+        For ``gate="groups"``.
+    """
+
+    sample: Any
+    n_rows: int
+    groups: np.ndarray | None = None
+
+    @property
+    def shape(self):
+        """Number of the rows."""
+        return (self.n_rows,)
+
+
+def fit_on_features(model, sample, y, features, table, traces, *, groups=None):
+    """Fit a model to rows by their features, which somebody else has computed; return it.
+
+    Parameters
+    ----------
+    model : estimator with `n_components`
+    sample : rows
+        Some training rows, as ``fit`` takes them.
+    y : array-like of shape (n_rows,)
+    features : FeatureMap
+        What the features come from, and those of new rows will come from.
+    table : array of shape (n_rows, features.n_features)
+        In memory or in a memory map.
+    traces : ndarray of shape (n_kernels,)
+        The sum of ``k_m(x, x)`` over the rows.
+    groups : array-like of shape (n_rows,), optional
+        For ``gate="groups"``, also where the model names a column of them.
+    """
+    stack = FactorStack.of_table(table, features.widths)
+    needed = model._factor_bytes(len(stack), stack.n_kernels, stack.n_features)
+    require_memory(needed, f"Fitting {stack.n_kernels} kernels on {len(stack)} rows", model._lighter)
+    context = FoldContext(stack=stack, kernels=features.kernels, features=features)
+    context.recall("trace", None, lambda: traces)
+    groups = None if groups is None else as_groups(groups)
+    return model._fit(SeenRows(sample, len(stack), groups), y, context)
 
 
 def _counted(widths):

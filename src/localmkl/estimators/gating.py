@@ -282,18 +282,18 @@ def _partition_on_features(estimator, X, stack, sample_weight, weights, unlabele
             unlabeled if isinstance(unlabeled, FeatureRows) else FeatureRows(unlabeled, None, grams.factors)
         )
         X = grams.rows
-    n_rows = grams.shape[0]
+    n_rows, seen = grams.shape[0], kernel.own is not None  # else features say all
     chosen = np.arange(n_rows) if weights is None else np.flatnonzero(weights > 0.0)
     if len(chosen) > GATE_ROWS:
         rng = check_random_state(estimator.random_state)
         chosen = np.sort(rng.choice(chosen, GATE_ROWS, replace=False))
-    features = kernel.cross_gram(take(X, chosen), grams, chosen)
+    features = kernel.cross_gram(take(X, chosen) if seen else None, grams, chosen)
     partition = KernelKMeansGate(
         estimator.n_clusters, None, n_init=estimator.n_init, random_state=estimator.random_state
     ).fit(features @ features.T, None if weights is None else weights[chosen])
     partition.averages_ = features.T @ partition.averages_
     blocks = (
-        partition.distances(kernel.cross_gram(take_rows(X, rows), grams, rows))
+        partition.distances(kernel.cross_gram(take_rows(X, rows) if seen else None, grams, rows))
         for rows in feature_blocks(n_rows)
     )
     return kernel, partition, np.concatenate(list(blocks))

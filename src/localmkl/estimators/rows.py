@@ -1,5 +1,8 @@
 """Rows in the forms that estimators take them: arrays, data frames, sequences; blocks of them."""
 
+from functools import wraps
+from importlib import import_module
+
 import numpy as np
 
 from localmkl._sklearn import count_rows
@@ -26,6 +29,28 @@ def concatenate_rows(X, other):
 def num_columns(X):
     """Return the columns of a table; rows that are no table count none."""
     return X.shape[1] if len(getattr(X, "shape", ())) == 2 else 0
+
+
+def in_chunks(X):
+    """Whether rows are a dask array or data frame; dask is not imported to find that out."""
+    return hasattr(X, "__dask_graph__")
+
+
+def cluster():
+    """Return the package that works on rows in chunks: it knows estimators, and they must not know it."""
+    return import_module("localmkl.cluster")
+
+
+def by_chunks(method):
+    """Return a method of rows that answers rows in chunks by a dask array with these chunks."""
+
+    @wraps(method)
+    def ask(self, X, groups=None):
+        if in_chunks(X):
+            return cluster().predict(self, X, method.__name__)
+        return method(self, X, groups)
+
+    return ask
 
 
 def is_stack(X):

@@ -12,6 +12,7 @@ from sklearn.utils.validation import column_or_1d
 from localmkl._checks import check_number, check_option, is_missing
 from localmkl.estimators.groups import with_groups
 from localmkl.estimators.probabilities import WithLogLoss, log_probabilities, probabilities
+from localmkl.estimators.rows import by_chunks
 from localmkl.solvers.losses import CLASSIFICATION, REGRESSION, Loss, PiecewiseLinear
 
 ALIKE = 1e-12
@@ -115,6 +116,7 @@ class ClassifierPart(LossPart, ClassifierMixin):
         """Return the unit that targets are measured in."""
         return 1.0
 
+    @by_chunks
     def decision_function(self, X, groups=None):
         """Return the decision value of each sample.
 
@@ -132,6 +134,7 @@ class ClassifierPart(LossPart, ClassifierMixin):
         """
         return self._decide(with_groups(X, groups))
 
+    @by_chunks
     def predict(self, X, groups=None):
         """Return the predicted class of each sample.
 
@@ -153,6 +156,7 @@ class ClassifierPart(LossPart, ClassifierMixin):
         return self.classes_[decisions.argmax(axis=1)]
 
     @WithLogLoss
+    @by_chunks
     def predict_proba(self, X, groups=None):
         """Return the probability of each class, where the loss is ``"log_loss"``.
 
@@ -173,6 +177,7 @@ class ClassifierPart(LossPart, ClassifierMixin):
         return probabilities(self._decide(with_groups(X, groups)))
 
     @WithLogLoss
+    @by_chunks
     def predict_log_proba(self, X, groups=None):
         """Return the logarithm of each class's probability, where the loss is ``"log_loss"``.
 
@@ -252,6 +257,7 @@ default="epsilon_insensitive"
         mean = np.average(targets[0], weights=sample_weight)
         return float(np.sqrt(np.average(np.square(targets[0] - mean), weights=sample_weight)))
 
+    @by_chunks
     def predict(self, X, groups=None):
         """Return the predicted value of each sample.
 

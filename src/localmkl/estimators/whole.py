@@ -7,7 +7,8 @@
     memberships_     (n, l)                     gate_         knows N >= n reference rows and l clusters, one
                                                               less if a part is shared
     rows_            N rows for M kernels_; none of both with precomputed Grams
-    feature_coef_    (l, R) or (K, l, R), for R = sum(widths_) features, in place of rows_
+    feature_coef_    (l, R) or (K, l, R), for R = sum(widths_) features, in place of rows_; n is 0 if
+                     the rows were on a cluster
 
 A model that was fitted has all this by construction. One that comes out of a file, or whose attributes
 were changed, is asked here, so that it fails now and not at a prediction.
@@ -84,7 +85,7 @@ def _check_fitted(model, run):
     n_kernels = len(_numbers(model, "factors_", (None,)))
     n_rows = np.shape(model.dual_coef_)[-1]
     problems = _problems(model)
-    _numbers(model, "dual_coef_", (*problems, n_rows))
+    _of_rows(model, "dual_coef_", (*problems, n_rows), n_rows)
     _numbers(model, "intercept_", problems)
     n_clusters = np.shape(model.kernel_weights_)[-2]
     weights = _numbers(model, "kernel_weights_", (*problems, n_clusters, n_kernels))
@@ -97,7 +98,9 @@ def _check_fitted(model, run):
     if isinstance(model, GatedMKL):
         _check_gated(model, n_references, n_kernels)
     else:
-        check_memberships(_numbers(model, "memberships_", (n_rows, n_clusters)), n_rows, "memberships_")
+        memberships = _of_rows(model, "memberships_", (n_rows, n_clusters), n_rows)
+        if n_rows:
+            check_memberships(memberships, n_rows, "memberships_")
         shared = model._shared
         check_number("shared_", shared, low=0.0, high=1.0)
         _check_gate(model, n_references, n_clusters - (0.0 < shared < 1.0), n_kernels, run)
@@ -317,6 +320,15 @@ def _check_history(model):
     for history in histories:
         shapes = {history[name].shape for name in ("primal", "dual", "gap")}
         _require(len(shapes) == 1 and len(shapes.pop()) == 1, "its history is not whole")
+
+
+def _of_rows(model, name, shape, n_rows):
+    """Return an attribute that has something for each training row; without any, if the fit kept none."""
+    if n_rows:
+        return _numbers(model, name, shape)
+    kept = getattr(model, name)
+    _require(model._on_features and kept.shape == shape and kept.dtype == np.float64, "it has no rows")
+    return kept
 
 
 def _numbers(owner, name, shape):

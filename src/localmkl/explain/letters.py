@@ -1,7 +1,7 @@
 """Explanations letter by letter of models with weighted-degree kernels.
 
 The decision is a sum over words that a sample has in common with support vectors, at the same place: each is
-spread evenly over its letters.
+spread evenly over its letters. On features, landmarks stand in the place of support vectors.
 """
 
 import numpy as np
@@ -13,6 +13,7 @@ from localmkl.kernels import WeightedDegree
 from localmkl.kernels.alphabets import alphabet_letters, encode
 from localmkl.kernels.positions import position_shares
 from localmkl.kernels.stack import take_rows
+from localmkl.stacks import cosine_scales
 
 
 def sequence_columns(model):
@@ -70,9 +71,13 @@ def position_contributions(model, X, *, column=None, groups=None):
         n_problems, n_clusters = len(np.atleast_2d(model.dual_coef_)), memberships_of(model).shape[1]
         parts = np.zeros((grams.shape[0], n_problems, n_clusters, model.kernels_[members[0]].length_))
         return parts[:, 0] if n_problems == 1 else parts
-    coefficients, weights = _expansion(model, X, rows, grams, members)
+    if hasattr(model, "features_"):
+        others = model.features_.landmarks
+        coefficients, weights = _expansion_in_landmarks(model, X, rows, members)
+    else:
+        others = take_rows(model.rows_, support)
+        coefficients, weights = _expansion(model, X, rows, grams, members)
     n_rows, n_problems, n_clusters = weights.shape[:3]
-    others = take_rows(model.rows_, support)
     kernels = [model.kernels_[m] for m in members]
     # One split for all kernels, unless a row weighs them differently (cosine, the activation of LMKL).
     together = [list(range(len(members)))] if weights.shape[3] == 1 else [[m] for m in range(len(members))]
@@ -114,6 +119,23 @@ def _expansion(model, X, rows, grams, members):
         weights = weights * grams.row_scales[members].T[:, None, None, :]
     flat = np.moveaxis(vectors, 1, 2).reshape(len(members), len(support), -1)
     return flat, weights
+
+
+def _expansion_in_landmarks(model, X, rows, members):
+    """Do as `_expansion` for a model on features, in place of support vectors with its landmarks.
+
+    From phi_m(x) = R_m' k_m(Z, x) and the decision sum_m phi_m(x)'v_m, the coefficients are R_m v_m.
+    """
+    features = model.features_
+    v = np.reshape(model.feature_coef_, (-1, *np.shape(model.feature_coef_)[-2:]))
+    columns = features.columns()
+    own = [v[:, :, columns[m]].reshape(-1, features.widths[m]).T for m in members]
+    flat = np.stack([features.roots[m] @ part for m, part in zip(members, own, strict=True)])
+    weights = model.memberships(X)[:, None, :, None]
+    if features.cosine:
+        scales = [cosine_scales(model.kernels_[m].diag(rows_of(rows))) for m in members]
+        weights = weights * np.stack(scales, axis=1)[:, None, None, :]
+    return flat, np.broadcast_to(weights, (len(weights), len(v), *weights.shape[2:]))
 
 
 def decision_part(model, parts, label=None):

@@ -1,14 +1,17 @@
 """Explanations of any fitted model: which kernels, which clusters, which loss, and where samples lie."""
 
 from dataclasses import dataclass, fields, is_dataclass
+from typing import Any
 
 import numpy as np
 from sklearn.decomposition import KernelPCA
 from sklearn.utils.validation import check_is_fitted
 
 from localmkl._checks import check_integer
-from localmkl.estimators.gating import GateKernel
-from localmkl.estimators.groups import Grouped, GroupGate, with_groups
+from localmkl._sklearn import count_rows
+from localmkl.estimators.factors import FeatureRows
+from localmkl.estimators.gating import FeatureGateKernel, GateKernel
+from localmkl.estimators.groups import Grouped, GroupGate, rows_of, with_groups
 from localmkl.kernels.stack import take_rows
 from localmkl.solvers.losses import CLASSIFICATION, REGRESSION
 
@@ -270,6 +273,21 @@ def training_rows(model):
 
 
 @dataclass(frozen=True)
+class Landmarks:
+    """Landmarks of a model on features: rows as its kernels take them, without their groups."""
+
+    rows: Any
+
+    def __len__(self):
+        """Return their number."""
+        return count_rows(self.rows)
+
+    def __getitem__(self, chosen):
+        """Return some of them."""
+        return Landmarks(take_rows(self.rows, chosen))
+
+
+@dataclass(frozen=True)
 class SampleMap:
     """Samples in two dimensions.
 
@@ -293,7 +311,8 @@ def sample_map(model, X=None, *, train=None, max_rows=1000, groups=None):
     ----------
     model : fitted estimator
     X : rows, or cross-Grams when precomputed; optional
-        The samples to place; by default the training rows.
+        The samples to place; by default the training rows, which a model with `n_components` does not keep:
+        it learns the axes from its landmarks.
     train : GramStack, optional
         With precomputed kernels, the square stack of the fit: a model does not keep it.
     max_rows : int, default=1000
@@ -314,25 +333,59 @@ def sample_map(model, X=None, *, train=None, max_rows=1000, groups=None):
     (5, 2)
     """
     check_integer("max_rows", max_rows, low=3)
-    known = training_rows(model) if train is None else train
-    if train is not None and not isinstance(train, Grouped):
-        known = model._as_given(train)
+    X = with_groups(X, groups)
+    known = _map_reference(model, X, train)
+    n_known = count_rows(known)
+    chosen = np.unique(np.linspace(0, n_known - 1, min(n_known, max_rows)).astype(int))
+    axes = KernelPCA(n_components=2, kernel="precomputed", random_state=0)
+    compare = _gate_comparison(model, known, chosen)
+    gram = compare(take_rows(known, chosen))
+    placed = axes.fit_transform(gram)
+    spread = np.trace(gram) - gram.mean(axis=0).sum()
+    if X is not None or len(chosen) < n_known:
+        placed = axes.transform(compare(known if X is None else X))
+    missing = 2 - placed.shape[1]  # all rows on a line, or on a point
+    explained = np.pad(axes.eigenvalues_, (0, missing)) / max(spread, np.finfo(float).tiny)
+    return SampleMap(np.pad(placed, ((0, 0), (0, missing))), explained)
+
+
+def _map_reference(model, X, train):
+    """Return the rows that the axes of a map are learned from: training rows, or landmarks."""
+    if train is not None:
+        return train if isinstance(train, Grouped) else model._as_given(train)
+    known = training_rows(model)
+    if known is None and hasattr(model, "features_"):
+        if X is None:
+            raise ValueError(
+                "The map needs rows to place as `X`: a model with `n_components` keeps no training rows."
+            )
+        known = X if model.features_.landmarks is None else Landmarks(model.features_.landmarks)
     if known is None:
         raise ValueError(
             "The map needs the Grams of the training rows, which a model with precomputed kernels does "
             "not keep; pass the square stack of the fit as `train`."
         )
-    n_train = np.shape(model.dual_coef_)[-1]
-    chosen = np.unique(np.linspace(0, n_train - 1, min(n_train, max_rows)).astype(int))
-    axes = KernelPCA(n_components=2, kernel="precomputed", random_state=0)
-    gram = _gate_gram(model, take_rows(known, chosen), chosen)
-    placed = axes.fit_transform(gram)
-    spread = np.trace(gram) - gram.mean(axis=0).sum()
-    if X is not None or len(chosen) < n_train:
-        placed = axes.transform(_gate_gram(model, known if X is None else with_groups(X, groups), chosen))
-    missing = 2 - placed.shape[1]  # all rows on a line, or on a point
-    explained = np.pad(axes.eigenvalues_, (0, missing)) / max(spread, np.finfo(float).tiny)
-    return SampleMap(np.pad(placed, ((0, 0), (0, missing))), explained)
+    return known
+
+
+def _gate_comparison(model, known, chosen):
+    """Return a function of rows: the gate kernel between these and some of the known ones."""
+    if not hasattr(model, "widths_"):
+        return lambda rows: _gate_gram(model, rows, chosen)
+    own = _gate_features(model, take_rows(known, chosen))
+    return lambda rows: _gate_features(model, rows) @ own.T
+
+
+def _gate_features(model, X):
+    """Return the features of rows whose products are the gate kernel."""
+    if isinstance(X, Landmarks):
+        X, grams = X.rows, FeatureRows(X.rows, model.features_, model.factors_)
+    else:
+        X, grams = model._compare(X)
+    kernel = getattr(getattr(model, "gate_", None), "kernel", None)
+    if kernel is None:
+        kernel = FeatureGateKernel(None, len(model.factors_), model._precomputed)
+    return kernel.cross_gram(rows_of(X), grams)
 
 
 def _gate_gram(model, X, columns):

@@ -11,7 +11,7 @@ import joblib
 import numpy as np
 
 from localmkl._files import scratch_array
-from localmkl._resources import available_memory, disk_room, matrix_bytes, require_memory
+from localmkl._resources import FEWER, available_memory, disk_room, matrix_bytes, require_memory
 from localmkl.estimators.base import COSINE
 from localmkl.estimators.context import FoldContext, identity
 from localmkl.estimators.factors import features_bytes, unit_rows
@@ -52,7 +52,7 @@ class SharedGrams:
         kernels = fit_kernels(model._kernel_list, rows, sample_weight)
         return kernels, tuple(_state(kernel) for kernel in kernels)
 
-    def settle(self, stacks, beside, at_last, workers):
+    def settle(self, stacks, beside, at_last, workers, lighter=FEWER):
         """Decide where stacks are kept, before any is computed; return whether folds come one by one.
 
         Parameters
@@ -63,6 +63,8 @@ class SharedGrams:
             Bytes of memory that a fit on a fold, and one on all rows, take beside the stacks.
         workers : int
             Processes on this machine that fit at the same time, beside this one.
+        lighter : str
+            What to do if memory is too little.
         """
         sizes = {key: self._bytes_of(*key) for keys in stacks for key in keys}
         first = stacks[0][0]
@@ -78,7 +80,7 @@ class SharedGrams:
         together = max(every + beside, last + at_last)
         in_turn = not self.in_files and available is not None and together > available
         needed = max(one_by_one + beside, last + at_last) if in_turn else together
-        require_memory(needed, f"The search on {len(self.X)} rows")
+        require_memory(needed, f"The search on {len(self.X)} rows", lighter)
         return in_turn
 
     def _require_room(self, needed):

@@ -49,6 +49,7 @@ class Run:
             [[job.stack_key(grams, model, fold.train) for model in models] for fold in folds],
             *job.bytes_of_fits(models, batches, folds),
             _workers_here(n_jobs),
+            models[0]._lighter,
         )
         pairs = [(k, fold) for k in range(len(batches)) for fold in folds]
         pairs.sort(key=lambda pair: pair[1].number if self.fold_by_fold else pair[0])

@@ -31,6 +31,7 @@ from localmkl._sklearn import (
 from localmkl.estimators.base import BaseMKL
 from localmkl.estimators.convex import GROUPS
 from localmkl.estimators.groups import as_groups, with_groups
+from localmkl.estimators.rows import in_chunks
 from localmkl.model_selection.cells import Fold, Job
 from localmkl.model_selection.checkpoint import Checkpoint, fingerprint
 from localmkl.model_selection.grams import SharedGrams
@@ -208,6 +209,8 @@ class MKLSearchCV(BaseSearchCV):
                 f"`estimator` must be an estimator of localmkl, got {type(self.estimator).__name__}; for "
                 "pipelines and others use scikit-learn's GridSearchCV."
             )
+        if in_chunks(X):
+            return self._fit_on_cluster(X, y, **params)
         if self.estimator._precomputed and not isinstance(X, Stack):
             X = GramStack(X)
         X, y = indexable(X, y)
@@ -220,7 +223,7 @@ class MKLSearchCV(BaseSearchCV):
         job = Job(
             estimator=clone(self.estimator),
             candidates=self._candidates(),
-            seed=int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max)),
+            seed=self._seed(),
             X=X,
             y=y,
             groups=self._groups(params.get("groups")),
@@ -256,6 +259,50 @@ class MKLSearchCV(BaseSearchCV):
     decision_function = _of_best("decision_function", "the decisions")
     predict_proba = _of_best("predict_proba", "the probabilities of the classes")
     predict_log_proba = _of_best("predict_log_proba", "the logarithms of the probabilities of the classes")
+
+    def _fit_on_cluster(self, X, y, sample_weight=None):
+        """Do as `fit` does, on rows in chunks."""
+        from localmkl.cluster import Search
+
+        self._check_for_cluster()
+        n_folds = 5 if self.cv is None else self.cv
+        search = Search(clone(self.estimator), self._candidates(), X, y, sample_weight, n_folds, self._seed())
+        job = Job(
+            search.estimator, search.candidates, 0, X, y, None, self._get_scorers()[0], np.nan, False, {}, {}
+        )
+        job.check_candidates()
+        scores, times = search.run()
+        cells = [
+            [
+                {"fit_error": None, "fit_time": spent, "score_time": 0.0, "test_scores": score}
+                for score, spent in zip(*own, strict=True)
+            ]
+            for own in zip(scores, times, strict=True)
+        ]
+        self.interrupted_ = False
+        self._store(job, list(zip(search.candidates, cells, strict=True)), n_folds, "score")
+        if self.refit:
+            start = time.perf_counter()
+            self.best_estimator_ = search.fit(self.best_index_)
+            self.refit_time_ = time.perf_counter() - start
+        return self
+
+    def _seed(self):
+        return int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+
+    def _check_for_cluster(self):
+        """Raise if something is asked for that rows in chunks do not have."""
+        known = {"scoring": None, "checkpoint": None, "return_train_score": False}
+        for name, value in known.items():
+            if getattr(self, name) not in (value, ()):
+                raise ValueError(
+                    f"`{name}` must be {value} for rows on a cluster, got {getattr(self, name)!r}; there, "
+                    "folds are scored by accuracy or R2."
+                )
+        if self.follow:
+            raise ValueError(f"`follow` must be empty for rows on a cluster, got {self.follow!r}.")
+        if self.cv is not None and not isinstance(self.cv, Integral):
+            raise ValueError(f"`cv` must be a number of folds for rows on a cluster, got {self.cv!r}.")
 
     def _check_job(self, job):
         """Raise if a candidate is not allowed, or cannot be scored."""

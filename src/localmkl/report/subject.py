@@ -265,8 +265,24 @@ class Subject:
             if grams.origin == origin:
                 return np.isin(grams.row_numbers(), columns)
             return np.full(len(grams), _is_symmetric(grams))
+        if hasattr(model, "features_"):
+            return self._seen_by_landmarks(rows)
         known = set(_marks(model, training_rows(model)))
         return np.array([one in known for one in _marks(model, rows)])
+
+    def _seen_by_landmarks(self, rows):
+        """Do as `seen`, for a model that keeps no training rows but landmarks."""
+        landmarks = self.model.features_.landmarks
+        known = set() if landmarks is None else set(_fingerprints(landmarks))
+        marks = _fingerprints(self.model._check_rows(rows, reset=False))
+        return self.all_seen(np.array([one in known for one in marks]))
+
+    def all_seen(self, seen):
+        """Return the mask of rows seen: as many as in the fit, with all its landmarks, are all of them."""
+        n_landmarks = self.model.features_.n_landmarks
+        if 0 < n_landmarks <= seen.sum() and len(seen) == self.n_train:
+            return np.ones(len(seen), dtype=bool)
+        return seen
 
     @cached_property
     def training(self):

@@ -203,9 +203,8 @@ def _weigh_up(problem, weights, alpha, norms, scores, n_terms):
     sizes = sizes_of(reach, parts)
     share = gamma(n_terms, dtype) + gamma(weights.size, dtype)
     errors = score_errors(problem, weights * sizes, reach, share)
-    terms = Terms(
-        scores, errors, *quadratics(weights, norms, sizes, problem.p, share), span_of(problem, reach)
-    )
+    quadratic = quadratics(weights, norms, sizes, problem.p, share)
+    terms = Terms(scores, errors, span_of(problem, reach), **quadratic)
     intercept, primal, dual, gap, rounding = bracket(problem, alpha, terms)
     if not feasible(problem, weights, alpha):
         gap, rounding = np.inf, 0.0
@@ -218,12 +217,18 @@ def score_errors(problem, sizes, reach, share):
 
 
 def quadratics(weights, norms, sizes, p, share):
-    """Return the quadratic parts of primal and dual, each with a bound of its error."""
+    """Return the quadratic parts of primal and dual, each with a bound of its error, by their names."""
     norms_error = 3.0 * share * sizes**2
     radius = max(1.0, _largest_norm(weights, p))
     regulariser = 0.5 * radius * np.sum(weights * norms)
     regulariser_error = 0.5 * radius * np.sum(weights * norms_error) + share * regulariser
-    return regulariser, regulariser_error, *penalties(norms, norms_error, p, share)
+    penalty, penalty_error = penalties(norms, norms_error, p, share)
+    return {
+        "regulariser": regulariser,
+        "regulariser_error": regulariser_error,
+        "penalty": penalty,
+        "penalty_error": penalty_error,
+    }
 
 
 def penalties(norms, norms_error, p, share):
@@ -251,11 +256,11 @@ class Terms:
 
     scores: np.ndarray
     scores_error: np.ndarray
+    span: float
     regulariser: float
     regulariser_error: float
     penalty: float
     penalty_error: float
-    span: float
 
 
 def bracket(problem, alpha, terms):

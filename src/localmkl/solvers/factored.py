@@ -259,7 +259,7 @@ class Descent:
             self.team.ask("lessen", np.sign(total), abs(total) / sides[free, side], free == 0)
 
     def curvature(self):
-        """Return R with the Hessian of J, R'R, from the free rows, (n_free, l M); None where there are none."""
+        """Return R, (n_free, l M), with the Hessian R'R of J from the free rows; None without any."""
         stack, n_free = self.problem.stack, self.team.total("n_free")
         share = min(1.0, MOST_FREE / max(n_free, 1))
         answers = self.team.ask("free_part", share)

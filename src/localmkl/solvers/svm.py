@@ -89,7 +89,7 @@ class InnerSVM(InnerSolver):
         largest = float(np.abs(K.diagonal()).max())
         gradient = self._gradient(K)
         self._evaluate(gradient)
-        if self.gap <= target * self.primal:
+        if self.gap <= target * abs(self.primal):
             return
         best, best_alpha, mark = self.gap, self.alpha.copy(), self.gap
         stalled, patience, taken, tried = 0, PATIENCE, 0, False
@@ -108,9 +108,9 @@ class InnerSVM(InnerSolver):
             )
             self._evaluate(gradient)
             taken += count
-            if self.gap > target * self.primal and self._direct_pays(taken):
+            if self.gap > target * abs(self.primal) and self._direct_pays(taken):
                 self._try_direct_solve(K, gradient)
-            if self.gap <= target * self.primal:
+            if self.gap <= target * abs(self.primal):
                 return
             noise = NOISE * largest * float(np.abs(self.alpha).sum())
             if self.gap < 0.9 * mark:
@@ -123,14 +123,14 @@ class InnerSVM(InnerSolver):
                 if tried or self._failures > MOST_FAILURES or len(self.y) > LARGEST_INTERIOR:
                     break
                 gradient, tried, stalled = self._try_interior(K), True, 0
-                if self.gap <= target * self.primal:
+                if self.gap <= target * abs(self.primal):
                     return
                 self._failures += 1
                 patience = MORE_PATIENCE // self._failures
                 continue
             if violation <= self.tolerance or stalled:
                 # The gap falls about as the tolerance does: ask for what is missing, not for much more.
-                missing = np.clip(target * self.primal / max(self.gap, noise), *SHARPEN)
+                missing = np.clip(target * abs(self.primal) / max(self.gap, noise), *SHARPEN)
                 self.tolerance = max(missing * self.tolerance, noise, np.finfo(float).tiny)
             if self.tolerance < BLUR:  # many small steps have blurred the gradient
                 gradient = self._gradient(K)

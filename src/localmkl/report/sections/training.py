@@ -36,6 +36,7 @@ PARAMETERS = {
     "gate_kernel": "kernel that says who is near whom; None is the mean of all",
     "normalize": "how kernels are made comparable",
     "class_weight": "weight of the classes",
+    "n_components": "most features of a kernel; None: exact kernels",
     "tol": "relative duality gap asked for",
     "random_state": "seed",
 }
@@ -51,6 +52,8 @@ def training_section(subject, seconds=None):
         "model decides by a weighted sum of them.",
         certificate_text(subject),
     ]
+    if hasattr(model, "features_"):
+        text.append(features_text(subject))
     n_clusters = explain.local_memberships(model, explain.memberships_of(model)).shape[1]
     if subject.alike and n_clusters > 1:
         text.append(
@@ -126,16 +129,45 @@ def _classes(subject):
 
 
 def _shape(subject):
-    rows = getattr(subject.model, "rows_", None)
-    if rows is None:
+    model = subject.model
+    if hasattr(model, "widths_") and model._precomputed:
+        return "given by features"
+    if model._precomputed:
         return "given by their Gram matrices"
+    if hasattr(model, "n_features_in_"):
+        n_columns = model.n_features_in_ - (getattr(model, "groups", None) is not None)
+        return f"described by {count(n_columns, 'column')}"
+    rows = model.features_.landmarks if hasattr(model, "features_") else model.rows_
+    if rows is None:
+        return "sequences"
     rows = take_rows(rows, slice(0, subject.n_train))
-    if hasattr(rows, "iloc") or rows.ndim == 2:
-        return f"described by {count(rows.shape[1], 'column')}"
     lengths = [len(text) for text in rows]
     if min(lengths) == max(lengths):
         return f"sequences of {count(lengths[0], 'letter')}"
     return f"sequences of {min(lengths):,} to {max(lengths):,} letters"
+
+
+def features_text(subject):
+    """Say what features are, what they lose, and what that costs, if it is known."""
+    model, lost = subject.model, subject.model.approximation_error_
+    landmarks = model.features_.n_landmarks
+    how = f", which compare a sample with {count(landmarks, 'landmark')} among the training samples"
+    most = count(model.n_components, "feature")
+    text = (
+        f"Each kernel is seen through at most {most}{how if landmarks else ''}. "
+        f"They leave out {percent(lost.mean(), 1)} of a kernel on average, and {percent(lost.max(), 1)} of "
+        f"{subject.kernels[int(lost.argmax())]}, where it is most."
+    )
+    gap = getattr(subject.given, "made_", {}).get("exact_gap")
+    if gap is None:
+        return f"{text} The certificate is for the problem on these features."
+    if not gap["gap"] < 1.0:
+        return f"{text} The certificate is for these features; nothing is proved about the exact kernels."
+    error = f" (an estimate, give or take {percent(gap['error'], 1)})" if gap["error"] else ""
+    return (
+        f"{text} The certificate is for the problem on these features; on the exact kernels the objective is "
+        f"within {percent(gap['gap'], 1)} of the best possible{error}."
+    )
 
 
 def certificate_text(subject):

@@ -1,0 +1,165 @@
+"""A fit on a cluster is the fit of one process, also where a worker dies; the client never holds the rows."""
+
+import os
+import signal
+import tracemalloc
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+from localmkl import CLMKLClassifier, HLMKLClassifier, MKLClassifier, MKLRegressor, load, save
+from localmkl.cluster import survey
+from localmkl.cluster.team import FarTeam
+from localmkl.kernels import RBF, Linear
+from localmkl.model_selection import MKLSearchCV
+from localmkl.solvers import factored
+
+da = pytest.importorskip("dask.array")
+distributed = pytest.importorskip("distributed")
+
+KERNELS = [Linear(), RBF(1.0)]
+
+
+@pytest.fixture(scope="module")
+def client():
+    options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None, "memory_limit": 0}
+    with distributed.LocalCluster(**options) as cluster, distributed.Client(cluster) as client:
+        yield client
+
+
+def rows(n_rows, chunks):
+    """Return rows and labels in chunks, which every worker can make again."""
+    X = da.random.default_rng(0).normal(size=(n_rows, 3), chunks=(chunks, 3))
+    noise = da.random.default_rng(1).normal(size=n_rows, chunks=chunks)
+    return X, da.where(X[:, 0] * X[:, 1] + X[:, 2] + 0.5 * noise > 0.0, "yes", "no")
+
+
+def test_weights_are_those_of_one_process(client):
+    X, y = rows(4000, 900)
+    model = CLMKLClassifier(KERNELS, C=0.003, p=2, n_clusters=2, n_components=8, tol=1e-13, random_state=0)
+    here = model.fit(X.compute(), y.compute())
+    there = clone(model).fit(X, y)
+    np.testing.assert_allclose(there.kernel_weights_, here.kernel_weights_, atol=1e-6)
+    assert there.duality_gap_ <= 1e-13
+    decisions = there.decision_function(X)
+    assert decisions.chunks == (X.chunks[0],)
+    np.testing.assert_allclose(decisions.compute(), here.decision_function(X.compute()), atol=1e-5)
+    np.testing.assert_array_equal(there.predict(X).compute(), here.predict(X.compute()))
+    np.testing.assert_allclose(there.memberships(X).compute(), here.memberships(X.compute()))
+    np.testing.assert_allclose(there.approximation_error_, here.approximation_error_)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        MKLRegressor(KERNELS, C=0.1, loss="squared_error", n_components=8, random_state=0),
+        HLMKLClassifier(KERNELS, C=0.1, n_clusters=2, n_components=8, class_weight="balanced",
+                        random_state=0),
+        CLMKLClassifier(KERNELS, loss="log_loss", normalize="cosine", gate_kernel=RBF(0.3), shared=0.3,
+                        n_components=8, random_state=0),
+    ],
+    ids=["squares", "three hard clusters", "probabilities"],
+)  # fmt: skip
+def test_every_kind_of_model_has_the_values_of_one_process(client, model):
+    X, labels = rows(300, 120)
+    y = X[:, 0] * X[:, 1] if isinstance(model, MKLRegressor) else labels
+    if isinstance(model, HLMKLClassifier):
+        y = da.where(X[:, 0] > 1.0, "far", labels)
+    weight = da.where(X[:, 2] > 0.0, 2.0, 1.0)
+    model.set_params(tol=1e-6)
+    arrays = X.compute(), y.compute()
+    here = model.fit(*arrays, sample_weight=weight.compute())
+    expected, cost = here.predict(arrays[0]), here.C_
+    there = clone(model).fit(X, y, sample_weight=weight)
+    assert cost == pytest.approx(there.C_, rel=1e-9)
+    found = there.predict(X).compute()
+    if isinstance(model, MKLRegressor):
+        np.testing.assert_allclose(found, expected, atol=5e-3)
+    else:
+        assert np.mean(found == expected) > 0.995
+    if hasattr(model, "predict_proba"):
+        np.testing.assert_allclose(there.predict_proba(X).sum(axis=1).compute(), 1.0)
+
+
+@pytest.mark.parametrize("moment", ["sweep", "set_active"])
+def test_a_worker_that_dies_costs_a_round(client, monkeypatch, moment):
+    monkeypatch.setattr(factored, "LARGEST_PART", 200)
+    X, y = rows(600, 200)
+    model = MKLClassifier(KERNELS, C=0.1, n_components=8, tol=1e-7, random_state=0)
+    expected = model.fit(X.compute(), y.compute()).kernel_weights_
+    plain, victims, teams = FarTeam._send, [], []
+
+    def send(team, k, method, *arguments):
+        if arguments[:1] == (moment,) and not victims:
+            address = team.posts[k]._address
+            victims.append(client.run(os.getpid, workers=[address])[address])
+            teams.append(team)
+            os.kill(victims[0], signal.SIGKILL)
+        return plain(team, k, method, *arguments)
+
+    monkeypatch.setattr(FarTeam, "_send", send)
+    fitted = clone(model).fit(X, y)
+    assert teams[0].losses >= 1
+    assert fitted.duality_gap_ <= 1e-7
+    np.testing.assert_allclose(fitted.kernel_weights_, expected, atol=1e-3)
+    client.wait_for_workers(2)
+
+
+def test_the_memory_of_the_client_does_not_grow_with_the_rows(client, monkeypatch):
+    monkeypatch.setattr(survey, "SAMPLE_ROWS", 1000)
+
+    def peak(n_rows):
+        X, y = rows(n_rows, n_rows // 4)
+        tracemalloc.start()
+        MKLClassifier(KERNELS, C=1e-6, n_components=8, tol=0.1, random_state=0).fit(X, y)
+        found = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        return found
+
+    peak(2000)
+    # One number of each row is less than the rows take, or their features, or several dual variables.
+    assert peak(50_000) < peak(5000) + 8 * 50_000
+
+
+def test_a_search_computes_features_once_and_finds_the_best_candidate(client, monkeypatch):
+    from localmkl.cluster import fitting
+
+    prepared, plain = [], fitting.Ground.featurise
+    monkeypatch.setattr(fitting.Ground, "featurise", lambda *both: prepared.append(1) or plain(*both))
+    X, y = rows(400, 150)
+    grid = {"C": [1e-4, 1e-3, 1e-2, 0.1, 1.0], "evenness": [0.6, 0.9]}
+    model = CLMKLClassifier(KERNELS, n_clusters=2, n_components=8, random_state=0, tol=0.05)
+    search = MKLSearchCV(model, grid, cv=2, random_state=0).fit(X, y)
+    assert len(prepared) == 1
+    assert search.cv_results_["mean_test_score"].shape == (10,)
+    assert search.best_score_ == search.cv_results_["mean_test_score"].max() > 0.7
+    assert search.best_params_["C"] == search.best_estimator_.C
+    assert np.mean(search.predict(X).compute() == y.compute()) > 0.7
+
+
+def test_data_frames_with_groups_and_an_empty_partition_are_rows_too(client, tmp_path):
+    pd, dd = pytest.importorskip("pandas"), pytest.importorskip("dask.dataframe")
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(300, 2)), columns=["a", "b"])
+    frame["organism"] = rng.choice(["fly", "worm"], 300)
+    frame["label"] = np.where(frame["a"] > np.where(frame["organism"] == "fly", 0.5, -0.5), 1, 0)
+    parts = dd.from_pandas(frame, npartitions=3)
+    parts = dd.concat([parts, parts.partitions[:1].query("a > 100"), parts.partitions[:1]])
+    whole = parts.compute()
+    names = ["a", "b", "organism"]
+    by_group = {"gate": "groups", "groups": "organism"}
+    model = HLMKLClassifier([Linear(columns=["a", "b"])], n_components=5, tol=1e-6, **by_group)
+    here = model.fit(whole[names], whole["label"]).predict(whole[names])
+    there = clone(model).fit(parts[names], parts["label"])
+    np.testing.assert_array_equal(there.predict(parts[names]).compute(), here)
+    save(there, tmp_path / "model.mkl")
+    np.testing.assert_array_equal(load(tmp_path / "model.mkl").predict(whole[names]), here)
+
+
+def test_a_sample_of_many_rows_is_the_same_whatever_the_chunks(client, monkeypatch):
+    monkeypatch.setattr(survey, "SAMPLE_ROWS", 100)
+    X, y = rows(400, 100)
+    model = MKLClassifier(KERNELS, C=0.1, n_components=8, random_state=0)
+    landmarks = [clone(model).fit(X.rechunk((n, 3)), y.rechunk(n)).features_.landmarks for n in (100, 150)]
+    np.testing.assert_array_equal(*landmarks)
