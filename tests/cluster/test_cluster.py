@@ -117,7 +117,7 @@ def test_the_memory_of_the_client_does_not_grow_with_the_rows(client, monkeypatc
         tracemalloc.stop()
         return found
 
-    peak(2000)
+    peak(5000)  # what is imported on the way counts for none of them
     # One number of each row is less than the rows take, or their features, or several dual variables.
     assert peak(50_000) < peak(5000) + 8 * 50_000
 

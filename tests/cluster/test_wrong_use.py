@@ -5,7 +5,7 @@ import sys
 import numpy as np
 import pytest
 
-from localmkl import CLMKLClassifier, MKLClassifier
+from localmkl import CLMKLClassifier, HLMKLClassifier, LMKLClassifier, MKLClassifier
 from localmkl.kernels import Linear
 from localmkl.model_selection import MKLSearchCV
 
@@ -36,6 +36,7 @@ def rows(chunks=((2, 2), 2)):
 X, y = rows()
 MISTAKES = {
     "no number of features": (model(n_components=None), X, y, "need `n_components`"),
+    "a method that is not convex": (LMKLClassifier(), X, y, "for the convex methods, got LMKLClassifier"),
     "more features than rows": (CLMKLClassifier(n_components=9), X, y, "at most the number of training rows"),
     "unknown sizes": (model(), X[X[:, 0] > -1.0], y, "chunks of known sizes.*compute_chunk_sizes"),
     "fewer labels": (model(), X, y[:3], "one entry for each of 4 rows, got 3"),
@@ -75,12 +76,14 @@ def test_chunks_of_different_columns_are_named(client):
         model().fit(frame, longer)
 
 
-def test_empty_chunks_are_left_out(client):
+def test_empty_chunks_are_left_out_and_dual_variables_stay(client):
     X, y = rows()
     none = da.from_array(np.empty((0, 2)), chunks=((0,), 2))
     expected = model().fit(X, y).kernel_weights_
     fitted = model().fit(da.concatenate([X[:2], none, X[2:]]), y)
     np.testing.assert_allclose(fitted.kernel_weights_, expected)
+    with pytest.raises(ValueError, match="which a fit on a cluster leaves there"):
+        fitted.exact_gap(X.compute(), y.compute())
 
 
 def test_a_cluster_that_is_not_there_is_said_in_one_sentence(monkeypatch):
@@ -93,6 +96,15 @@ def test_a_cluster_that_is_not_there_is_said_in_one_sentence(monkeypatch):
     monkeypatch.setitem(sys.modules, "distributed", None)
     with pytest.raises(ImportError, match="install localmkl with its extra 'dask'"):
         model().fit(*rows())
+
+
+def test_groups_beside_rows_in_chunks_are_refused(client):
+    X, y = rows()
+    by_groups = HLMKLClassifier(gate="groups", n_components=2)
+    with pytest.raises(ValueError, match="must be one of their columns"):
+        by_groups.fit(X, y, groups=np.arange(4))
+    with pytest.raises(ValueError, match="must be one of their columns"):
+        model().fit(X, y).predict(X, groups=np.arange(4))
 
 
 def test_a_search_says_what_clusters_do_not_have(client):

@@ -4,6 +4,7 @@ The client has a sample of rows, kernels, landmarks, clusters and weights; each 
 memberships, labels and dual variables of its rows.
 """
 
+from contextlib import closing
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -54,18 +55,18 @@ def fit(estimator, X, y, sample_weight=None, unlabeled=None):
     if unlabeled is not None:
         raise ValueError("`unlabeled` rows are for fits on one machine, got some with rows on a cluster.")
     draft = estimator._copy(learned=False)
-    ground = prepare(draft, X, y, sample_weight)
-    ground.settle(draft)
-    ground.store(draft, ground.solve(draft))
+    with closing(prepare(draft, X, y, sample_weight)) as ground:
+        ground.settle(draft)
+        ground.store(draft, ground.solve(draft))
     estimator.__dict__ = draft.__dict__
     return estimator
 
 
 def prepare(draft, X, y, sample_weight=None):
     """Check, learn kernels and landmarks from a sample, compute features; return the `Ground` of fits."""
-    client = find_client()
     draft._check_parameters()
     _check_suited(draft)
+    client = find_client()
     if y is None:
         draft._check_y(y)  # says what is missing
     chunks = chunks_of(X, y, sample_weight, client)
@@ -90,7 +91,12 @@ def prepare(draft, X, y, sample_weight=None):
 
 
 def _check_suited(draft):
-    if getattr(draft, "n_components", None) is None:
+    if not hasattr(draft, "n_components"):
+        raise ValueError(
+            f"Rows on a cluster are for the convex methods, got {type(draft).__name__}; use CLMKL, HLMKL, "
+            "MKL or UNIF."
+        )
+    if draft.n_components is None:
         raise ValueError(
             "Rows on a cluster need `n_components`, the number of features of each kernel, got None; Grams "
             "of all rows are for one machine."
@@ -160,6 +166,7 @@ class Ground:
         args = self.rows, self.survey.groups, stack, self.survey.weights, None, FoldContext()
         self.n_clusters = draft._fit_gate(*args).shape[1]
         self._submit_model(draft)
+        self._dismiss()
         looks = _looks_at_rows(draft.gate_)
         memberships = [
             self._task(worker, gate, held, _parts(chunks) if looks else None)
@@ -206,6 +213,17 @@ class Ground:
         draft.feature_coef_ = draft._stacked(self.images)
         if hasattr(draft, "groups_"):
             draft.groups_ = draft.groups_[:0]
+
+    def close(self):
+        """Let go of all that is on the workers."""
+        self._dismiss()
+        self.held.clear()
+        self.model = self.key = None
+
+    def _dismiss(self):
+        if self.team is not None:
+            self.team.close()
+        self.team = None
 
     def _submit_model(self, draft):
         # A task, not scattered data: dask can run it again if the worker that has the model dies.

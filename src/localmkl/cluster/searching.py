@@ -61,6 +61,12 @@ class Search:
         ground.store(model, ground.solve(model))
         return model
 
+    def close(self):
+        """Let go of all that is on the workers."""
+        for ground, _ in self.grounds.values():
+            ground.close()
+        self.grounds.clear()
+
     def _columns(self):
         """Return candidates by number, those with the same memberships together, and in the order of C."""
         columns = defaultdict(list)
@@ -80,8 +86,9 @@ class Search:
         model._check_parameters()
         key = *parameters_key(model, FEATURES), model.normalize == "cosine"
         if key not in self.grounds:
+            self.close()  # features of other candidates are let go of
             first = clone(model)
-            self.grounds = {key: (prepare(first, *self.rows), first)}  # features of others are let go of
+            self.grounds[key] = prepare(first, *self.rows), first
         ground, first = self.grounds[key]
         vars(model).update({name: value for name, value in vars(first).items() if name.endswith("_")})
         return model, ground

@@ -228,6 +228,10 @@ class Post:
         """Take note of the actor that keeps a copy of the dual variables."""
         self.buddy = buddy
 
+    def leave(self):
+        """Let go of everything: the actors know each other, and dask keeps what is known."""
+        self.__dict__.clear()
+
     def keep(self, number, alpha):
         """Keep a copy of another shard's dual variables."""
         self.copies[number] = alpha

@@ -110,6 +110,13 @@ class FarTeam:
     def __len__(self):
         return len(self.posts)
 
+    def close(self):
+        """Let go of the shards."""
+        for k, call in enumerate([self._send(k, "leave") for k in range(len(self))]):
+            self._receive(k, call)
+        self.client.cancel(self.futures)  # answers on their way may know them for a while
+        self.posts.clear()
+
     def pose(self, order, n_clusters, widths, growth=0.0):
         """Begin with a problem; return what the client knows of it."""
         self.order, self.replay, self.smooth, self.base, self.last = order, {}, {}, None, 0.0

@@ -163,6 +163,11 @@ class ConvexMKL(FactorPart):
             raise ValueError(
                 "`exact_gap` is for models with `n_components`, got one without; its `duality_gap_` is exact."
             )
+        if self.dual_coef_.shape[-1] == 0:
+            raise ValueError(
+                "`exact_gap` needs the dual variables of the training rows, which a fit on a cluster leaves "
+                "there; fit a part of the rows on one machine."
+            )
         problems, alphas = self._exact_problems(X, y, sample_weight)
         decisions = np.reshape(self._decide(X).T, (len(problems), -1))
         norms = np.atleast_1d(self.squared_norm_)

@@ -13,6 +13,7 @@ import numpy as np
 from localmkl._checks import is_missing, listed
 from localmkl._sklearn import count_rows
 from localmkl._warnings import warn
+from localmkl.estimators.rows import in_chunks, refuse_groups
 
 
 @dataclass(frozen=True)
@@ -48,6 +49,8 @@ def with_groups(X, groups):
     """Return rows together with their groups, if there are any."""
     if groups is None:
         return X
+    if in_chunks(X):
+        refuse_groups()
     if isinstance(X, list | tuple) and len(X) and isinstance(X[0], str | bytes):
         X = np.asarray(X, dtype=object)
     groups = as_groups(groups)

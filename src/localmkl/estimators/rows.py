@@ -41,12 +41,22 @@ def cluster():
     return import_module("localmkl.cluster")
 
 
+def refuse_groups():
+    """Raise: rows in chunks take no groups beside them."""
+    raise ValueError(
+        "Groups of rows on a cluster must be one of their columns, got `groups` beside the rows; name the "
+        "column as the parameter `groups` of the estimator."
+    )
+
+
 def by_chunks(method):
     """Return a method of rows that answers rows in chunks by a dask array with these chunks."""
 
     @wraps(method)
     def ask(self, X, groups=None):
         if in_chunks(X):
+            if groups is not None:
+                refuse_groups()
             return cluster().predict(self, X, method.__name__)
         return method(self, X, groups)
 

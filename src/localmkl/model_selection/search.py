@@ -7,6 +7,7 @@ fold), reading the stack (over candidates of one evenness), solutions (as starts
 import os
 import time
 import warnings
+from contextlib import closing
 from dataclasses import replace
 from inspect import signature
 from numbers import Integral
@@ -267,24 +268,23 @@ class MKLSearchCV(BaseSearchCV):
         self._check_for_cluster()
         n_folds = 5 if self.cv is None else self.cv
         search = Search(clone(self.estimator), self._candidates(), X, y, sample_weight, n_folds, self._seed())
-        job = Job(
-            search.estimator, search.candidates, 0, X, y, None, self._get_scorers()[0], np.nan, False, {}, {}
-        )
+        scorer = self._get_scorers()[0]
+        job = Job(search.estimator, search.candidates, 0, X, y, None, scorer, np.nan, False, {}, {})
         job.check_candidates()
-        scores, times = search.run()
-        cells = [
-            [
-                {"fit_error": None, "fit_time": spent, "score_time": 0.0, "test_scores": score}
-                for score, spent in zip(*own, strict=True)
-            ]
-            for own in zip(scores, times, strict=True)
-        ]
         self.interrupted_ = False
-        self._store(job, list(zip(search.candidates, cells, strict=True)), n_folds, "score")
-        if self.refit:
-            start = time.perf_counter()
-            self.best_estimator_ = search.fit(self.best_index_)
-            self.refit_time_ = time.perf_counter() - start
+        with closing(search):
+            cells = [
+                [
+                    {"fit_error": None, "fit_time": spent, "score_time": 0.0, "test_scores": score}
+                    for score, spent in zip(*own, strict=True)
+                ]
+                for own in zip(*search.run(), strict=True)
+            ]
+            self._store(job, list(zip(search.candidates, cells, strict=True)), n_folds, "score")
+            if self.refit:
+                start = time.perf_counter()
+                self.best_estimator_ = search.fit(self.best_index_)
+                self.refit_time_ = time.perf_counter() - start
         return self
 
     def _seed(self):
