@@ -1,4 +1,4 @@
-"""Where a slope that jumps at many points crosses zero: the best intercept of a loss that consists of lines.
+"""The zero of a slope that jumps at many points: the best intercept of a loss that consists of lines.
 
 The points are in several places, too many to send. Each place tells some of its points; each stands for those
 before it, back to the last one told. That bounds the slope from both sides, and leaves a shorter interval.

@@ -30,7 +30,7 @@ from localmkl.stacks import FactorStack
 GATING = (*PARTITION, "evenness", "shared")
 """Parameters that factors and memberships depend on."""
 GATED = ("factors_", "gate_", "shared_", "transductive_", "groups_")
-"""What is learned with them."""
+"""Attributes that are learned with them."""
 
 
 def fit(estimator, X, y, sample_weight=None, unlabeled=None):
