@@ -29,7 +29,7 @@ CHANGED = {
     "options": "other options",
     "probe": "other landmarks",
 }
-"""What features were made of that are of no use any more."""
+"""Parts of what features were made of, and what is said where they have changed."""
 DAMAGED = "a file that is cut short or damaged"
 
 

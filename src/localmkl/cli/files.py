@@ -47,7 +47,7 @@ LARGE_BYTES = 2**28
 """Files from this size on are read in pieces; smaller ones as soon as they are a tenth of the free memory."""
 
 COMPRESSED = 5
-"""How many times larger text is than its compressed file, about."""
+"""Times that a text is larger than its compressed file, about."""
 
 POSITIVE, NEGATIVE = 1, -1
 """Labels of the sequences of two files."""

@@ -1,4 +1,4 @@
-"""The survey of all chunks before a fit: columns, labels or targets, groups, and a few rows for the client.
+"""The survey that a client takes of all chunks before a fit: columns, labels, groups, and a few rows.
 
 Targets have W, mean and M2, as those of every chunk do: ``M2 = sum_k M2_k + W_k (mean_k - mean)^2``.
 """

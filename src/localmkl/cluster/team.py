@@ -25,7 +25,7 @@ MOST_LOSSES = 20
 ROUGH = 1e6
 """Multiple of its rounding to which an intercept is found on the way: values change with its square."""
 KEPT = ("charge", "blur", "weigh", "set_out", "direct")
-"""Calls that a shard remembers: one that is made again gets them again."""
+"""Messages that a shard gets once and remembers; one that is made again gets them again."""
 PATIENCE = 120
 """Seconds to wait for a worker, when all are gone."""
 

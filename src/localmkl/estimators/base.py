@@ -169,7 +169,7 @@ class BaseMKL(BaseEstimator, ABC):
 
     @property
     def _lighter(self):
-        """What would take less memory."""
+        """Advice on what would take less memory."""
         return FEWER
 
     def _fitting_bytes(self, X, n_problems, unlabeled=None, held=False):

@@ -10,7 +10,7 @@ COLOURS = {"UNIF": "C7", "LMKL": "C1", "MKL": "C0", "HLMKL": "C2", "CLMKL": "C3"
 """By family, where there are more lines than colours, or a method has two lines."""
 
 OTHER_WAYS = {"Algorithm 1": "--", "exact": "--", "landmarks": ":"}
-"""What the names of methods end in, and their lines: the same model, found in another way."""
+"""Ends of the names of methods, and their lines: the same model, found in another way."""
 
 
 LONG_AXIS = 30

@@ -36,6 +36,7 @@ class SharedGrams:
 
     def __init__(self, X, *, in_files):
         self.X, self.in_files = X, in_files
+        self.lighter = FEWER  # what is said where memory is too little
         self._stacks: dict = {}
 
     def __enter__(self):
@@ -52,7 +53,7 @@ class SharedGrams:
         kernels = fit_kernels(model._kernel_list, rows, sample_weight)
         return kernels, tuple(_state(kernel) for kernel in kernels)
 
-    def settle(self, stacks, beside, at_last, workers, lighter=FEWER):
+    def settle(self, stacks, beside, at_last, workers):
         """Decide where stacks are kept, before any is computed; return whether folds come one by one.
 
         Parameters
@@ -63,8 +64,6 @@ class SharedGrams:
             Bytes of memory that a fit on a fold, and one on all rows, take beside the stacks.
         workers : int
             Processes on this machine that fit at the same time, beside this one.
-        lighter : str
-            What to do if memory is too little.
         """
         sizes = {key: self._bytes_of(*key) for keys in stacks for key in keys}
         first = stacks[0][0]
@@ -80,7 +79,7 @@ class SharedGrams:
         together = max(every + beside, last + at_last)
         in_turn = not self.in_files and available is not None and together > available
         needed = max(one_by_one + beside, last + at_last) if in_turn else together
-        require_memory(needed, f"The search on {len(self.X)} rows", lighter)
+        require_memory(needed, f"The search on {len(self.X)} rows", self.lighter)
         return in_turn
 
     def _require_room(self, needed):

@@ -45,11 +45,11 @@ class Run:
         models = [
             job.model(batch.candidates[0]) for batch in {batch.group: batch for batch in batches}.values()
         ]
+        grams.lighter = models[0]._lighter
         self.fold_by_fold = grams.settle(
             [[job.stack_key(grams, model, fold.train) for model in models] for fold in folds],
             *job.bytes_of_fits(models, batches, folds),
             _workers_here(n_jobs),
-            models[0]._lighter,
         )
         pairs = [(k, fold) for k in range(len(batches)) for fold in folds]
         pairs.sort(key=lambda pair: pair[1].number if self.fold_by_fold else pair[0])

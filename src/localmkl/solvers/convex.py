@@ -11,6 +11,7 @@ has two ways to move them. A problem on its way asks for what it needs of the st
 """
 
 from dataclasses import dataclass, replace
+from operator import attrgetter
 
 import numpy as np
 
@@ -22,7 +23,7 @@ from localmkl.solvers.inner import InnerSolver
 from localmkl.solvers.newton import InnerNewton
 from localmkl.solvers.objective import full_dual, relative_gap
 from localmkl.solvers.requests import Combine, Products, run_courses
-from localmkl.solvers.starts import even_start
+from localmkl.solvers.starts import Start, even_start
 from localmkl.solvers.steps import STEPS
 from localmkl.solvers.svm import InnerSVM
 from localmkl.stacks import FactorStack
@@ -101,8 +102,21 @@ def solve_all(problems, starts=None, *, solver="newton", tol=1e-3, max_iter=500,
     for place, (start, solution) in enumerate(zip(starts, solutions, strict=True)):
         # Weights that are zero (p = 1) leave kernels of low rank, from which steps may find no way out.
         if start.near and not solution.converged and solution.n_iter < max_iter:
-            solutions[place] = solve_convex(problems[place], **options)
+            solution = solve_convex(problems[place], **options)
+        elif not solution.converged and solution.n_iter < max_iter:
+            solution = _again(problems[place], solution, options)
+        solutions[place] = solution
     return solutions
+
+
+def _again(problem, solution, options):
+    """Return the better of an answer whose steps have stalled and one that begins at its weights afresh.
+
+    At a kink of J which dual variables are found depends on the way there, and only some certify it.
+    """
+    with one_blas_thread():
+        afresh = run_courses([problem], [_course(problem, Start(solution.weights), **options)])[0]
+    return min(solution, afresh, key=attrgetter("gap"))
 
 
 def on_factors(problem):

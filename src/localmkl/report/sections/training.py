@@ -36,7 +36,7 @@ PARAMETERS = {
     "gate_kernel": "kernel that says who is near whom; None is the mean of all",
     "normalize": "how kernels are made comparable",
     "class_weight": "weight of the classes",
-    "n_components": "most features of a kernel; None: exact kernels",
+    "n_components": "most features of a kernel; without it kernels are exact",
     "tol": "relative duality gap asked for",
     "random_state": "seed",
 }
