@@ -11,8 +11,8 @@ rows gives them the curvature nearly as it is, so that they need few.
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
-SAMPLED = 1000
-"""Rows, at most, that the curvature is sampled from."""
+SAMPLED = 2500
+"""Rows, at most, that the curvature is sampled from: some times as many as there are features to weigh."""
 FORCED = 0.01
 """Share of the gradient that conjugate gradients leave over: Newton's next step sees another curvature."""
 MOST_PRODUCTS = 60
@@ -24,7 +24,7 @@ MOST_TRIALS = 12
 
 
 def newton_step(team, roots, images, intercept, precise):
-    """Return images and intercept after one step from given ones, and set the dual variables of both.
+    """Return images and intercept after one step from given ones, and set their dual variables; None if flat.
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ def conjugate_gradients(product, goal, inverse):
 
 
 def _sampled_inverse(team, roots, n_bent):
-    """Return the inverse of the curvature that a sample of the rows has, by way of their kernel."""
+    """Return the inverse of the curvature that a sample of the rows has, by way of the smaller matrix."""
     share = min(1.0, SAMPLED / n_bent)
     features, memberships, softness = (
         np.concatenate(own) for own in zip(*team.ask("bent_part", share), strict=True)
@@ -84,6 +84,10 @@ def _sampled_inverse(team, roots, n_bent):
     if len(features) == 0:
         return lambda x: x
     wide = (memberships[:, :, None] * roots * features[:, None]).reshape(len(features), -1)
+    if wide.shape[1] <= len(wide):
+        wide /= np.sqrt(share * softness)[:, None]
+        whole = cho_factor(wide.T @ wide + np.eye(wide.shape[1]))
+        return lambda x: cho_solve(whole, x.ravel()).reshape(x.shape)
     kernel = wide @ wide.T
     kernel.flat[:: len(kernel) + 1] += share * softness
     factor = cho_factor(kernel)
