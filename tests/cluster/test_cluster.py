@@ -13,7 +13,7 @@ from localmkl.cluster import survey
 from localmkl.cluster.team import FarTeam
 from localmkl.kernels import RBF, Linear
 from localmkl.model_selection import MKLSearchCV
-from localmkl.solvers import factored
+from localmkl.solvers import descent
 
 da = pytest.importorskip("dask.array")
 distributed = pytest.importorskip("distributed")
@@ -84,7 +84,7 @@ def test_every_kind_of_model_has_the_values_of_one_process(client, model):
 
 @pytest.mark.parametrize("moment", ["sweep", "set_active"])
 def test_a_worker_that_dies_costs_a_round(client, monkeypatch, moment):
-    monkeypatch.setattr(factored, "LARGEST_PART", 200)
+    monkeypatch.setattr(descent, "LARGEST_PART", 200)
     X, y = rows(600, 200)
     model = MKLClassifier(KERNELS, C=0.1, n_components=8, tol=1e-7, random_state=0)
     expected = model.fit(X.compute(), y.compute()).kernel_weights_

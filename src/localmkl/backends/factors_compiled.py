@@ -64,7 +64,7 @@ def descend(
     sizes, alpha, images, big, kept, intercept, rho, total, stretch,
 ):  # fmt: skip
     """Improve dual variables one after the other, in place; see `reference.descend`."""
-    n_clusters = len(images)
+    n_clusters, gain = len(images), 0.0
     for k in range(len(rows)):
         x, i = table[rows[k]], places[k]
         score = 0.0
@@ -95,6 +95,7 @@ def descend(
         if change == 0.0:
             continue
         alpha[i] = new
+        gain += 0.5 * (curvature + ridge[i]) * change**2
         total += stretch * change
         for j in range(n_clusters):
             step = images.dtype.type(stretch * change * memberships[i, j])
@@ -104,7 +105,7 @@ def descend(
                     here, own, weight = x[first:last], images[j, first:last], big[j, first:last]
                     for r in range(len(own)):
                         own[r] += step * weight[r] * here[r]
-    return total
+    return total, gain
 
 
 @numba.njit(nogil=True, cache=True)

@@ -36,7 +36,7 @@ def descend(
     table, rows, places, memberships, y, lower, upper, ridge, tube, logistic,
     sizes, alpha, images, big, kept, intercept, rho, total, stretch,
 ):  # fmt: skip
-    """Improve dual variables one after the other, in place; return the new sum of all of them.
+    """Improve dual variables one after the other, in place; return the new sum of all of them, and a gain.
 
     Each maximises, with the others fixed, over its bounds
 
@@ -44,7 +44,8 @@ def descend(
 
     or, for the log loss, the same with the entropy ``C H(y alpha / C)`` in place of ``y alpha`` and of the
     last two terms. f and s are the score and the sum of all dual variables, brought up to date after each
-    step, own changes counted `stretch` times.
+    step, own changes counted `stretch` times. The gain, the sum of half of the curvatures times the squared
+    changes, is the least that the function above has grown by.
 
     Parameters
     ----------
@@ -66,6 +67,7 @@ def descend(
         Ranges of features whose images are not all zero.
     intercept, rho, total, stretch : float
     """
+    gain = 0.0
     for row, i in zip(rows, places, strict=True):
         x, c = table[row].astype(images.dtype), memberships[i]
         slope = y[i] - float(c @ (images @ x)) - intercept - rho * total
@@ -82,9 +84,10 @@ def descend(
             )
         change = new - alpha[i]
         alpha[i] = new
+        gain += 0.5 * (curvature + ridge[i]) * change**2
         total += stretch * change
         images += stretch * change * c[:, None] * big * x
-    return total
+    return total, gain
 
 
 def _logistic_maximiser(label, slope, curvature, cost, alpha):

@@ -13,7 +13,6 @@ import numpy as np
 from localmkl.cluster.crossing import Breaks
 from localmkl.solvers import certify
 from localmkl.solvers.inner import balance
-from localmkl.solvers.losses import Smooth
 from localmkl.solvers.shards import Shard
 
 
@@ -48,86 +47,24 @@ class Order:
 class FarShard(Shard):
     """A shard whose client never sees its rows, scores or dual variables."""
 
-    def set_out(self, images, intercept, precise):
-        """Begin a step of Newton's, as `newton` has it.
-
-        Return gradient and slope of the intercept, the bends of both along it, and the number of bent rows.
-        """
-        problem = self.problem
-        self.at = self._outputs(images, precise) + intercept
-        self.bend = problem.C * problem.loss.curvature(self.at, problem.y)
-        slopes = problem.C * problem.loss.slope(self.at, problem.y)
-        gradient, across = self._moments(slopes, precise), self._moments(self.bend, precise)
-        n_bent = np.count_nonzero(self.bend)
-        return gradient, float(slopes.sum()), across, float(self.bend.sum()), n_bent
-
-    def _outputs(self, images, precise):
-        outputs = np.empty(len(self.alpha))
-        self.stack.scores_of(self.problem.memberships, images, outputs, precise)
-        return outputs
-
-    def _moments(self, values, precise):
-        rows = np.flatnonzero(values)
-        return self.stack.moments_of(rows, self.problem.memberships[rows] * values[rows, None], precise)
-
-    def product(self, images, precise):
-        """Return the change of the gradient in some direction, the intercept staying as it is."""
-        return self._moments(self.bend * self._outputs(images, precise), precise)
-
-    def bent_part(self, share):
-        """Return features, memberships and inverse curvatures of a random share of the rows that have one."""
-        rows = np.flatnonzero(self.bend)
-        rows = rows if share >= 1.0 else rows[self.rng.random(len(rows)) < share]
-        return self.stack.features(rows), self.problem.memberships[rows], 1.0 / self.bend[rows]
-
-    def direct(self, images, intercept, precise):
-        """Take note of the direction of a step."""
-        self.away = self._outputs(images, precise) + intercept
-
-    def along(self, length):
-        """Return the sum of the losses, its slope and its curvature, at a point of a step."""
-        problem, there = self.problem, self.at + length * self.away
-        return np.array(
-            [
-                problem.C @ problem.loss.value(there, problem.y),
-                problem.C @ (problem.loss.slope(there, problem.y) * self.away),
-                problem.C @ (problem.loss.curvature(there, problem.y) * self.away**2),
-            ]
-        )
-
-    def advance(self, length):
-        """Set the dual variables to those of the scores at a point of a step."""
-        problem, there = self.problem, self.at + length * self.away
-        self.alpha = np.clip(problem.loss.dual_variables(there, problem.y, problem.C), self.lower, self.upper)
-
-    def is_smooth(self, source):
-        """Whether the loss has a slope everywhere."""
-        return isinstance(self._problem(source).loss, Smooth)
-
-    def _problem(self, source):
-        """Return the problem as it is now; for certificates, as it was given."""
-        return self.problem if source == "scores" else self.whole
-
-    def _scores(self, source):
-        if source == "zeros":
-            return np.zeros_like(self.scores)
-        return self.scores if source == "scores" else self.terms.scores.astype(np.float64)
-
     def breaks_between(self, source, low, high):
         """Return some points where the slope of the sum of the losses jumps; see `crossing`."""
         if low == -np.inf:
-            problem = self._problem(source)
+            problem = self.problem
             self.breaks = Breaks(*problem.loss.breakpoints(self._scores(source), problem.y, problem.C))
         return self.breaks.between(low, high)
 
     def slopes(self, source, b):
         """Return slope and curvature of the sum of the losses in the direction of the intercept."""
-        problem = self._problem(source)
+        problem = self.problem
         return np.array(problem.loss.slopes(self._scores(source) + b, problem.y, problem.C))
 
     def size(self, source):
         """Return the largest score, or label, in size."""
-        return max(float(np.abs(self._scores(source)).max()), float(np.abs(self.problem.y).max()))
+        return max(float(np.abs(self._scores(source)).max()), self.extent())
+
+    def _scores(self, source):
+        return np.zeros_like(self.alpha) if source == "zeros" else self.terms.scores.astype(np.float64)
 
     def exact_sum(self):
         """Return the sum of the dual variables, rounded once."""
@@ -144,7 +81,7 @@ class FarShard(Shard):
 
     def testify(self, dtype, largest):
         """Return what the certificate needs of the dual variables; see `team.FarTeam.certify`."""
-        problem, alpha = self.whole, self.alpha.astype(dtype)
+        problem, alpha = self.problem, self.alpha.astype(dtype)
         parts = problem.cluster_parts(alpha)
         self.reach = certify.reaches(problem, largest)
         return {
@@ -160,13 +97,13 @@ class FarShard(Shard):
 
     def answer(self, images, sizes, share):
         """Compute scores for a certificate, and bounds of their errors."""
-        errors = certify.score_errors(self.whole, sizes, self.reach, share)
-        scores = self.stack.scores(self.whole.memberships, images)
+        errors = certify.score_errors(self.problem, sizes, self.reach, share)
+        scores = self.stack.scores(self.problem.memberships, images)
         self.terms = certify.Terms(scores, errors, 0.0, 0.0, 0.0, 0.0, 0.0)
 
     def cost_sums(self, intercept):
         """Return the sums of losses that the certificate needs."""
-        return certify.cost_sums(self.whole, self.terms, intercept)
+        return certify.cost_sums(self.problem, self.terms, intercept)
 
 
 class Post:

@@ -12,18 +12,15 @@ from typing import Any
 import numpy as np
 
 from localmkl.cluster.crossing import find_crossing
-from localmkl.cluster.newton import newton_step
 from localmkl.cluster.shards import Post
 from localmkl.solvers import certify
-from localmkl.solvers.factored import Descent
-from localmkl.solvers.losses import balance_slopes
+from localmkl.solvers.descent import Descent
+from localmkl.solvers.losses import Smooth, balance_slopes
 from localmkl.solvers.objective import Problem
 from localmkl.stacks import FactorStack
 
 MOST_LOSSES = 20
 """Shards that may be lost in one fit: more of them mean that the fit itself is what workers die of."""
-ROUGH = 1e6
-"""Multiple of its rounding to which an intercept is found on the way: values change with its square."""
 KEPT = ("charge", "blur", "weigh", "set_out", "direct")
 """Messages that a shard gets once and remembers; one that is made again gets them again."""
 PATIENCE = 120
@@ -51,40 +48,12 @@ class FarProblem(Problem):
 class FarDescent(Descent):
     """The inner problem on a cluster: what a worker's death interrupts is done again."""
 
-    point: Any = None
-    """Images and intercept after the last of Newton's steps."""
-
     def look(self):
         """Bring sums, scores and values up to date, with the same shards from beginning to end."""
         losses = -1
         while losses != self.team.losses:
-            losses = self.team.losses
+            losses, self.moved = self.team.losses, self.moved or losses >= 0
             super().look()
-
-    def sweep(self):
-        """Visit the rows that are not settled; where the loss is smooth, take one of Newton's steps."""
-        if not self.team.is_smooth():
-            return super().sweep()
-        roots = np.sqrt(self.problem.stack.spread(self.scaled))
-        images, intercept = self.point or (roots**2 * self.sums, self.intercept)
-        self.point = newton_step(
-            self.team, roots, np.where(roots > 0.0, images, 0.0), intercept, self.precise
-        )
-        return super().sweep() if self.point is None else None
-
-    def solve_part(self, target):
-        """Solve the rows that are not settled on their own; Newton's next step starts from the answer."""
-        super().solve_part(target)
-        self.point = None
-
-    def _balance(self):
-        """Take what is left of the sum of the dual variables away, but for rounding."""
-        sides = self.team.total("sides")
-        total = sides[1, 1] - sides[1, 0]
-        free = sides[0, int(total > 0.0)] > 2.0 * abs(total)
-        if total != 0.0:
-            share = abs(total) / sides[1 - int(free), int(total > 0.0)]
-            self.team.ask("lessen", np.sign(total), share, free)
 
 
 class FarTeam:
@@ -102,7 +71,6 @@ class FarTeam:
         self.losses = 0
         self.order: Any = None
         self.replay: dict = {}
-        self.smooth: dict = {}
         self.futures = [self._start(k) for k in range(len(held))]
         self.posts = [self._arrived(future) for future in self.futures]
         self._befriend()
@@ -119,7 +87,7 @@ class FarTeam:
 
     def pose(self, order, n_clusters, widths, growth=0.0):
         """Begin with a problem; return what the client knows of it."""
-        self.order, self.replay, self.smooth, self.base, self.last = order, {}, {}, None, 0.0
+        self.order, self.replay, self.base, self.last = order, {}, None, 0.0
         answers = self.call("pose", order, growth)
         cost, count = (sum(own) for own in zip(*answers, strict=True))
         self.largest = np.max(self.ask("largest"), axis=0)
@@ -131,8 +99,6 @@ class FarTeam:
         """Return the answers of all shards."""
         if method in KEPT:
             self.replay[method] = (arguments[0], 1.0) if method == "charge" else arguments
-            if method == "blur":
-                self.smooth.clear()
         answers = self.call("ask", method, arguments)
         for well, answer in answers:
             if not well:
@@ -151,24 +117,12 @@ class FarTeam:
             if self._receive(k, call) is None:
                 self._rescue(k)
 
-    def best_intercept(self, source="scores"):
-        """Return the intercept that suits the scores best: no score leaves its worker."""
-        if self.is_smooth("scores" if source == "scores" else "terms"):
-            return self._balanced(source)
-        return find_crossing(lambda low, high: self.ask("breaks_between", source, low, high))
-
-    def is_smooth(self, source="scores"):
-        """Whether the loss has a slope everywhere, as it is now or, for certificates, as it was given."""
-        if source not in self.smooth:
-            self.smooth[source] = self.ask("is_smooth", source)[0]
-        return self.smooth[source]
-
-    def _balanced(self, source):
-        def slopes(b):
-            return self.total("slopes", source, b)
-
-        size = max(self.ask("size", source)) * (ROUGH if source == "scores" else 1.0)
-        self.last = balance_slopes(slopes, size, self.last)
+    def _best_intercept(self, source):
+        """Return the best intercept for the certificate's scores, or zeros: none leaves its worker."""
+        if not isinstance(self.order.loss, Smooth):
+            return find_crossing(lambda low, high: self.ask("breaks_between", source, low, high))
+        size = max(self.ask("size", source))
+        self.last = balance_slopes(lambda b: self.total("slopes", source, b), size, self.last)
         return self.last
 
     def certify(self, problem, weights, tol):
@@ -212,10 +166,10 @@ class FarTeam:
         terms = certify.Terms(nothing, nothing, span, **parts)
         self.images = stack.spread(weights * stack.factors) * self.sums
         self.ask("answer", self.images, weights * sizes, share)
-        intercept = self.best_intercept("terms")
+        intercept = self._best_intercept("terms")
         primal, above, below = certify.primal_value(terms, self.total("cost_sums", intercept), n_rows)
         if self.base is None:
-            self.base = self.best_intercept("zeros")
+            self.base = self._best_intercept("zeros")
         extent = certify.intercept_extent(self.base, primal + above, span)
         surplus = math.fsum(own["surplus"] for own in told)
         penalty = terms.penalty, terms.penalty_error

@@ -21,7 +21,7 @@ from localmkl.estimators.rows import row_blocks
 from localmkl.kernels import fit_kernels
 from localmkl.kernels.features import LANDMARKS, fit_features
 from localmkl.kernels.stack import take_rows
-from localmkl.solvers.factored import LARGEST_PART
+from localmkl.solvers.descent import LARGEST_PART
 from localmkl.stacks import FactorStack, Stack, cosine_scales
 from localmkl.stacks.factors import feature_blocks
 
@@ -344,7 +344,7 @@ def coefficients(problem, solution):
     weights = solution.weights if stack.factors is None else solution.weights * stack.factors
     rows = np.flatnonzero(solution.alpha)
     vectors = problem.memberships[rows] * solution.alpha[rows, None]
-    return stack.spread(weights) * stack.moments_of(rows, vectors, True)
+    return stack.spread(weights) * stack.moments_of(rows, vectors)
 
 
 def contributions(features, widths, coefficients):

@@ -38,6 +38,10 @@ class Accuracy:
         self.last_gap = gap
         self.target = min(self.target, max(self.sharpest, GAP_SHARE * gap * min(1.0, SPEED * gap)))
 
+    def sharpen(self):
+        """Ask for more from now on: where weights vanish (p = 1), gaps go with the root of the inner ones."""
+        self.sharpest = max(0.1 * self.sharpest, SHARPEST_TARGET)
+
     @property
     def exhausted(self):
         """Whether rounding allows no more."""

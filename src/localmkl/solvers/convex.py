@@ -18,7 +18,8 @@ import numpy as np
 from localmkl.backends import one_blas_thread
 from localmkl.solvers.accuracy import Accuracy
 from localmkl.solvers.certify import Solution, judge
-from localmkl.solvers.factored import LARGEST_PART, solve_factored
+from localmkl.solvers.descent import LARGEST_PART
+from localmkl.solvers.factored import solve_factored
 from localmkl.solvers.inner import InnerSolver
 from localmkl.solvers.newton import InnerNewton
 from localmkl.solvers.objective import full_dual, relative_gap

@@ -4,15 +4,17 @@
     f_i = sum_j c_ij sum_m beta_jm phi_m(x_i)'a_jm + b   scores, of the rows of a shard
 
 Dual variables, scores and features stay with their rows. What goes in and out has the size of the weights:
-sums, values, one intercept. A `Team` asks all its shards at once.
+sums, values, one intercept; and some rows, never more than a few thousand. A `Team` asks all its shards.
 """
 
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from localmkl.backends import load
+from localmkl.solvers.blurred import Blurred
 from localmkl.solvers.certify import judge_factors
 from localmkl.solvers.inner import balance
 from localmkl.solvers.losses import Boxed, LogLoss, SquaredError
@@ -43,22 +45,47 @@ class Aim:
 
 
 class Shard:
-    """Some rows of a problem on factors; see the module."""
+    """Some rows of a problem on factors; see the module.
+
+    Parameters
+    ----------
+    problem : Problem
+        Of these rows.
+    alpha : ndarray of shape (n,)
+        Dual variables to begin with.
+    seed : sequence of int
+    """
 
     def __init__(self, problem, alpha, seed):
-        self.whole, self.stack = problem, problem.stack
+        self.problem, self.stack = problem, problem.stack
         self.alpha, self.scores = alpha.copy(), np.zeros_like(alpha)
-        self.charge(1.0, 1.0)
         self.active = np.arange(len(alpha))
+        self.rest: Any = None
         self.rng = np.random.default_rng(seed)
+        self.share, self.loss = 1.0, problem.loss
+        self._bound()
+
+    def _bound(self):
+        """Set costs and what follows of them and of the loss."""
+        self.C = self.share * self.problem.C
+        self.lower, self.upper = self.loss.box(self.problem.y, self.C)
+        self.ridge = ridge_of(self.loss, self.C)
+        np.clip(self.alpha, self.lower, self.upper, out=self.alpha)
 
     def charge(self, share, growth):
         """Take a share of all costs for the costs; let dual variables grow as far as bounds allow."""
-        self.problem = self.whole if share == 1.0 else replace(self.whole, C=share * self.whole.C)
-        self.problem.__dict__["diagonals"] = self.whole.diagonals
-        self.lower, self.upper = self.problem.box()
-        self.ridge = ridge_of(self.problem)
-        self.alpha = np.clip(growth * self.alpha, self.lower, self.upper)
+        self.share = share
+        self.alpha *= growth
+        self._bound()
+
+    def blur(self, width):
+        """Round the kinks of the loss."""
+        self.loss = Blurred(self.problem.loss, width)
+        self._bound()
+
+    def extent(self):
+        """Return the largest label in size."""
+        return float(np.abs(self.problem.y).max())
 
     def weigh(self, weights):
         """Take note of the diagonal of the combined kernel; return its sum."""
@@ -68,28 +95,96 @@ class Shard:
             self.sizes[rows] = np.einsum("im,mi->i", parts, self.problem.diagonals[:, rows])
         return float(self.sizes.sum())
 
-    def moments(self, precise):
-        """Return a and the sum of the dual variables."""
-        rows = np.flatnonzero(self.alpha)
-        vectors = self.problem.memberships[rows] * self.alpha[rows, None]
-        return self.stack.moments_of(rows, vectors, precise), float(self.alpha.sum())
+    def sides(self):
+        """Return the sizes of the dual variables by sign, (free, all) x (negative, positive)."""
+        parts = [self.alpha[self.free()], self.alpha]
+        return np.array([[-own[own < 0.0].sum(), own[own > 0.0].sum()] for own in parts])
+
+    def gather(self, sign, share, free_only):
+        """Take a share of the dual variables of one sign away; return a and the sum of what is left."""
+        if share > 0.0:
+            chosen = self.free() if free_only else np.arange(len(self.alpha))
+            self.alpha[chosen[self.alpha[chosen] * sign > 0.0]] *= 1.0 - share
+        return self._moments(np.arange(len(self.alpha)), self.alpha), float(self.alpha.sum())
+
+    def _moments(self, rows, values):
+        """Return ``Phi' (c_j * values)`` of some rows."""
+        kept = np.flatnonzero(values)
+        rows = rows[kept]
+        return self.stack.moments_of(rows, self.problem.memberships[rows] * values[kept, None])
+
+    def _outputs(self, rows, images, precise):
+        """Return the scores of some rows, without intercept."""
+        return self.stack.scores_of(rows, self.problem.memberships[rows], images, precise)
+
+    def free(self):
+        """Return the rows whose dual variables small changes of the weights move."""
+        inside = (self.alpha > self.lower) & (self.alpha < self.upper)
+        if isinstance(self.loss, Boxed) and self.loss.tube > 0.0:
+            inside &= self.alpha != 0.0
+        return np.flatnonzero(inside)
+
+    def respond(self, images, precise):
+        """Compute the scores of all rows, without intercept, if there are images; return sums of dual terms.
+
+        First those of the loss as it is now, then those of the loss without blur.
+        """
+        if images is not None:
+            self.scores = self._outputs(np.arange(len(self.alpha)), images, precise)
+        y = self.problem.y
+        return np.array([loss.dual_terms(self.alpha, y, self.C).sum() for loss in self._losses()])
+
+    def _losses(self):
+        return (self.loss,) if self.loss is self.problem.loss else (self.loss, self.problem.loss)
+
+    def tilt(self, intercept):
+        """Return slope and curvature of the sum of the losses in the direction of the intercept."""
+        return np.array(self.loss.slopes(self.scores + intercept, self.problem.y, self.C))
+
+    def values(self, intercept):
+        """Return the sum of the violations of optimality, and of the losses, as now and without blur."""
+        outputs, y = self.scores + intercept, self.problem.y
+        slope = y - outputs - self.ridge * self.alpha
+        up = np.where(self.alpha < self.upper, np.maximum(slope, 0.0), 0.0)
+        down = np.where(self.alpha > self.lower, np.maximum(-slope, 0.0), 0.0)
+        costs = [self.C @ loss.value(outputs, y) for loss in self._losses()]
+        return np.array([np.maximum(up, down).sum(), *costs])
+
+    def shrink(self, intercept, margin):
+        """Leave out rows that want to stay at a bound by more than a margin; return how many are left."""
+        if isinstance(self.loss, Boxed):
+            slope = self.problem.y - self.scores - intercept - self.ridge * self.alpha
+            stay = (self.alpha <= self.lower) & (slope + self.loss.tube < -margin)
+            stay |= (self.alpha >= self.upper) & (slope - self.loss.tube > margin)
+            if self.loss.tube > 0.0:
+                stay |= (self.alpha == 0.0) & (np.abs(slope) < self.loss.tube - margin)
+            self.active = np.flatnonzero(~stay)
+        self.rest = None
+        return len(self.active)
 
     def sweep(self, aim):
-        """Improve the dual variables of the active rows, each once; return changes of images and sum."""
-        problem, stack, loss = self.problem, self.stack, self.problem.loss
+        """Improve the dual variables of the active rows, each once; return changes of images and sum, a gain.
+
+        The gain of the dual is the least that these changes can have brought.
+        """
+        stack = self.stack
         dtype = np.float64 if aim.precise else stack.dtype
         images, big = aim.images.astype(dtype), stack.spread(aim.weights).astype(dtype)
         kept = _ranges(np.any(big != 0.0, axis=0))
-        tube, logistic = (loss.tube if isinstance(loss, Boxed) else 0.0), isinstance(loss, LogLoss)
-        descend, total = load(stack.backend, "factors_").descend, aim.total
+        tube, logistic = (
+            (self.loss.tube if isinstance(self.loss, Boxed) else 0.0),
+            isinstance(self.loss, LogLoss),
+        )
+        descend, total, gain = load(stack.backend, "factors_").descend, aim.total, 0.0
         for places in self._batches():
             table, rows = stack.source(places)
-            total = descend(
-                table, rows, places, problem.memberships, problem.y, self.lower, self.upper,
+            total, more = descend(
+                table, rows, places, self.problem.memberships, self.problem.y, self.lower, self.upper,
                 self.ridge, tube, logistic, self.sizes, self.alpha, images, big, kept,
                 aim.intercept, aim.rho, total, aim.stretch,
             )  # fmt: skip
-        return (images - aim.images) / aim.stretch, (total - aim.total) / aim.stretch
+            gain += more
+        return (images - aim.images) / aim.stretch, (total - aim.total) / aim.stretch, gain
 
     def _batches(self):
         """Yield the active rows in random order, run by run."""
@@ -100,64 +195,14 @@ class Shard:
         for first in range(0, len(order), together):
             yield self.rng.permutation(np.concatenate([runs[k] for k in order[first : first + together]]))
 
-    def sides(self):
-        """Return the sizes of the dual variables by sign, (free, all) x (negative, positive)."""
-        parts = [self.alpha[self.free()], self.alpha]
-        return np.array([[-own[own < 0.0].sum(), own[own > 0.0].sum()] for own in parts])
-
-    def lessen(self, sign, share, free_only):
-        """Take a share of the dual variables of one sign away; return the sum that is left."""
-        chosen = self.free() if free_only else np.arange(len(self.alpha))
-        chosen = chosen[self.alpha[chosen] * sign > 0.0]
-        self.alpha[chosen] *= 1.0 - share
-        return float(self.alpha.sum())
-
-    def free(self):
-        """Return the rows whose dual variables small changes of the weights move."""
-        inside = (self.alpha > self.lower) & (self.alpha < self.upper)
-        if isinstance(self.problem.loss, Boxed) and self.problem.loss.tube > 0.0:
-            inside &= self.alpha != 0.0
-        return np.flatnonzero(inside)
-
-    def respond(self, images, precise):
-        """Compute the scores of all rows, without intercept; return the sum of the loss's dual terms."""
-        self.stack.scores_of(self.problem.memberships, images, self.scores, precise)
-        return float(self.problem.loss.dual_terms(self.alpha, self.problem.y, self.problem.C).sum())
-
-    def cost(self, intercept):
-        """Return the sum of the losses."""
-        return float(self.problem.C @ self.problem.loss.value(self.scores + intercept, self.problem.y))
-
-    def violation(self, intercept):
-        """Return the sum of the violations of optimality."""
-        slope = self._slopes(intercept)
-        up = np.where(self.alpha < self.upper, np.maximum(slope, 0.0), 0.0)
-        down = np.where(self.alpha > self.lower, np.maximum(-slope, 0.0), 0.0)
-        return float(np.maximum(up, down).sum())
-
-    def _slopes(self, intercept):
-        return self.problem.y - self.scores - intercept - self.ridge * self.alpha
-
-    def shrink(self, intercept, margin):
-        """Leave out rows that want to stay at a bound by more than a margin; return how many are left."""
-        loss = self.problem.loss
-        if isinstance(loss, Boxed):
-            slope = self._slopes(intercept)
-            stay = (self.alpha <= self.lower) & (slope + loss.tube < -margin)
-            stay |= (self.alpha >= self.upper) & (slope - loss.tube > margin)
-            if loss.tube > 0.0:
-                stay |= (self.alpha == 0.0) & (np.abs(slope) < loss.tube - margin)
-            self.active = np.flatnonzero(~stay)
-        return len(self.active)
-
     def active_part(self, precise):
         """Return features, memberships, labels, costs, dual variables and scores of the active rows."""
-        problem, rows = self.problem, self.active
+        rows = self.active
         return (
             self.stack.features(rows, np.float64 if precise else self.stack.dtype),
-            problem.memberships[rows],
-            problem.y[rows],
-            problem.C[rows],
+            self.problem.memberships[rows],
+            self.problem.y[rows],
+            self.C[rows],
             self.alpha[rows],
             self.scores[rows],
         )
@@ -166,25 +211,94 @@ class Shard:
         """Set the dual variables of the active rows."""
         self.alpha[self.active] = alpha
 
-    def free_part(self, share):
-        """Return features, memberships and inverse curvatures of a random share of the free rows."""
-        free = self.free()
-        rows = free if share >= 1.0 else free[self.rng.random(len(free)) < share]
-        return self.stack.features(rows), self.problem.memberships[rows], self._softness(rows)
+    def remember(self):
+        """Keep the dual variables, to return to them."""
+        self.old = self.alpha.copy()
+
+    def go_back(self):
+        """Return to the dual variables that were kept."""
+        self.alpha = self.old
+
+    def set_out(self, images, intercept, precise):
+        """Begin a step of Newton's on the active rows, as `primal` has it; the others keep their slopes.
+
+        Return gradient and slope of the intercept, the bends of both along it, and the number of bent rows.
+        """
+        rows, y, C = self.active, self.problem.y[self.active], self.C[self.active]
+        if self.rest is None:
+            others = self.alpha.copy()
+            others[rows] = 0.0
+            self.rest = self._moments(np.arange(len(others)), others), float(others.sum())
+        self.at = self._outputs(rows, images, precise) + intercept
+        self.bend = C * self.loss.curvature(self.at, y)
+        self.wanted = self.loss.dual_variables(self.at, y, C)
+        gradient, total = self._moments(rows, self.wanted) + self.rest[0], self.wanted.sum() + self.rest[1]
+        n_bent = np.count_nonzero(self.bend)
+        return -gradient, -total, self._moments(rows, self.bend), self.bend.sum(), n_bent
+
+    def product(self, images, precise):
+        """Return the change of the gradient in some direction, the intercept staying as it is."""
+        bent = np.flatnonzero(self.bend)
+        rows = self.active[bent]
+        return self._moments(rows, self.bend[bent] * self._outputs(rows, images, precise))
+
+    def bent_part(self, share):
+        """Return features, memberships and inverse curvatures of a random share of the rows that have one."""
+        bent = np.flatnonzero(self.bend)
+        bent = bent if share >= 1.0 else bent[self.rng.random(len(bent)) < share]
+        rows = self.active[bent]
+        return (
+            self.stack.features(rows, self.stack.dtype),
+            self.problem.memberships[rows],
+            1.0 / self.bend[bent],
+        )
+
+    def direct(self, images, intercept, precise):
+        """Take note of the direction of a step."""
+        self.rest_along = float(np.vdot(self.rest[0], images)) + self.rest[1] * intercept
+        self.away = self._outputs(self.active, images, precise) + intercept
+
+    def along(self, length):
+        """Return the slope of the sum of the losses, at a point of a step."""
+        y, C = self.problem.y[self.active], self.C[self.active]
+        slope = -self.loss.dual_variables(self.at + length * self.away, y, C) @ self.away
+        return float(slope - self.rest_along)
+
+    def advance(self, length):
+        """Set the dual variables to those that the slopes and their changes along a step give."""
+        alpha = self.wanted - length * self.bend * self.away
+        self.alpha[self.active] = np.clip(alpha, self.lower[self.active], self.upper[self.active])
 
     def n_free(self):
         """Return the number of free rows."""
         return len(self.free())
 
+    def free_part(self, share):
+        """Return features, memberships and inverse curvatures of a random share of the free rows."""
+        free = self.free()
+        rows = free if share >= 1.0 else free[self.rng.random(len(free)) < share]
+        return (
+            self.stack.features(rows, self.stack.dtype),
+            self.problem.memberships[rows],
+            self._softness(rows),
+        )
+
     def _softness(self, rows):
-        if not isinstance(self.problem.loss, LogLoss):
+        if not isinstance(self.loss, LogLoss):
             return self.ridge[rows]
-        t = self.problem.y[rows] * self.alpha[rows] / self.problem.C[rows]
-        return 1.0 / (self.problem.C[rows] * t * (1.0 - t))
+        t = self.problem.y[rows] * self.alpha[rows] / self.C[rows]
+        return 1.0 / (self.C[rows] * t * (1.0 - t))
 
 
 class Team:
-    """All shards of a problem in this process, asked at once."""
+    """All shards of a problem in this process, asked at once.
+
+    Parameters
+    ----------
+    shards : list of Shard
+    places : list of slice or ndarray
+        The rows of the problem that each of them has.
+    """
 
     def __init__(self, shards, places):
         self.shards, self.places = shards, places
@@ -218,15 +332,6 @@ class Team:
         balance(alpha, *problem.box())
         return judge_factors(problem, weights, alpha, tol)
 
-    def best_intercept(self):
-        """Return the intercept that suits the scores best."""
-        loss, y, C = self.shards[0].problem.loss, [], []
-        for shard in self.shards:
-            y.append(shard.problem.y)
-            C.append(shard.problem.C)
-        scores = [shard.scores for shard in self.shards]
-        return loss.best_intercept(np.concatenate(scores), np.concatenate(y), np.concatenate(C))
-
 
 def gather_team(problem, alpha, n_shards=1, seed=0):
     """Return the team of a problem in this process: runs of rows are dealt out to the shards in turn."""
@@ -238,14 +343,13 @@ def gather_team(problem, alpha, n_shards=1, seed=0):
     return Team(shards, places)
 
 
-def ridge_of(problem):
+def ridge_of(loss, C):
     """Return the inverse curvature of each sample's loss, zero where it is piecewise linear."""
-    loss = problem.loss
     if isinstance(loss, Boxed):
-        return loss.ridge(problem.C)
+        return loss.ridge(C)
     if isinstance(loss, SquaredError):
-        return np.divide(1.0, problem.C, out=np.zeros_like(problem.C), where=problem.C > 0.0)
-    return np.zeros_like(problem.C)
+        return np.divide(1.0, C, out=np.zeros_like(C), where=C > 0.0)
+    return np.zeros_like(C)
 
 
 def _ranges(wanted):

@@ -214,7 +214,7 @@ class FactorStack(Stack):
             scores[block] = np.einsum("ij,ij->i", memberships[block], parts)
         return scores
 
-    def moments_of(self, rows, vectors, precise):
+    def moments_of(self, rows, vectors):
         """Return ``Phi' u_j`` of some rows, fast; sums are of float64."""
         compiled, sums = load(self.backend, "factors_"), np.zeros((vectors.shape[1], self.n_features))
         for places in self._pieces(rows):
@@ -222,15 +222,16 @@ class FactorStack(Stack):
             sums += compiled.feature_moments(table, own, vectors[places], parallel=self.parallel)
         return sums
 
-    def scores_of(self, memberships, images, out, precise):
-        """Write ``sum_j c_ij images_j'phi(x_i)`` to `out`, fast, in float64 if that is asked for."""
+    def scores_of(self, rows, memberships, images, precise):
+        """Return ``sum_j c_ij images_j'phi(x_i)`` of some rows, fast, in float64 if that is asked for."""
         images = np.ascontiguousarray(images, dtype=np.float64 if precise else self.dtype)
-        compiled, rows = load(self.backend, "factors_"), np.arange(len(self))
+        compiled, scores = load(self.backend, "factors_"), np.empty(len(rows))
         for places in self._pieces(rows):
             table, own = self.source(rows[places])
             compiled.feature_scores(
-                table, own, memberships[places], images, out[places], parallel=self.parallel
+                table, own, memberships[places], images, scores[places], parallel=self.parallel
             )
+        return scores
 
     def _pieces(self, rows):
         """Return all rows at once where they need no copy, else blocks of them."""

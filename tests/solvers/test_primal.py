@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from localmkl.cluster import newton
-from localmkl.cluster.shards import FarShard
+from localmkl.solvers import primal
 from localmkl.solvers.losses import Huber, LogLoss, SquaredHinge
 from localmkl.solvers.objective import Problem
+from localmkl.solvers.shards import Shard, Team
 from localmkl.stacks import FactorStack
 
 RNG = np.random.default_rng(0)
@@ -15,29 +15,17 @@ MEMBERSHIPS = RNG.dirichlet([1.0, 1.0], size=120)
 LABELS = np.where(FEATURES[0][:, 0] + RNG.normal(size=120) > 0.3, 1.0, -1.0)
 
 
-class HereTeam:
-    """Shards in this process."""
-
-    def __init__(self, problem, rows):
-        self.shards = [FarShard(problem.on(own), np.zeros(len(own)), k) for k, own in enumerate(rows)]
-
-    def ask(self, method, *arguments):
-        return [getattr(shard, method)(*arguments) for shard in self.shards]
-
-    def total(self, method, *arguments):
-        return sum(self.ask(method, *arguments))
-
-
 @pytest.mark.parametrize("loss", [SquaredHinge(), LogLoss(), Huber(1.5)], ids=repr)
 @pytest.mark.parametrize("sampled", [5, 1000], ids=["few rows", "many rows"])
 def test_the_gradient_vanishes_and_the_dual_variables_are_those_of_the_optimum(loss, sampled, monkeypatch):
-    monkeypatch.setattr(newton, "SAMPLED", sampled)
+    monkeypatch.setattr(primal, "SAMPLED", sampled)
     problem = Problem(FactorStack(FEATURES), MEMBERSHIPS, LABELS, np.full(120, 2.0), loss, 2.0)
-    team = HereTeam(problem, [np.arange(0, 50), np.arange(50, 51), np.arange(51, 120)])
+    places = [np.arange(0, 50), np.arange(50, 51), np.arange(51, 120)]
+    team = Team([Shard(problem.on(own), np.zeros(len(own)), k) for k, own in enumerate(places)], places)
     roots = np.sqrt(problem.stack.spread(np.array([[0.5, 0.5], [0.9, 0.1]])))
     images, intercept = np.zeros_like(roots), 0.0
     for _ in range(25):
-        images, intercept = newton.newton_step(team, roots, images, intercept, True)
+        images, intercept, *_ = primal.newton_step(team, roots, images, intercept, 1e-15, True)
     alpha = np.concatenate([shard.alpha for shard in team.shards])
     outputs = problem.stack.scores(MEMBERSHIPS, images) + intercept
     np.testing.assert_allclose(alpha, loss.dual_variables(outputs, LABELS, problem.C), atol=1e-6)
