@@ -139,14 +139,15 @@ def _line_search(slope):
     first = slope(0.0)
     if not first < 0.0:
         return 1.0
-    low, high, t = (0.0, first), None, 1.0
+    low, at_low, high, at_high, t = 0.0, first, np.inf, 0.0, 1.0
     for _ in range(MOST_TRIALS):
         here = slope(t)
-        if abs(here) <= FLAT * abs(first) or (here < 0.0 and high is None):
+        if abs(here) <= FLAT * abs(first) or (here < 0.0 and high == np.inf):
             break
         if here < 0.0:
-            low, high = (t, here), (high[0], 0.5 * high[1])
+            low, at_low, at_high = t, here, 0.5 * at_high  # the end that stays is made to move next time
         else:
-            low, high = (low[0], 0.5 * low[1] if high is not None else low[1]), (t, here)
-        t = low[0] + (high[0] - low[0]) * low[1] / (low[1] - high[1])
+            at_low = at_low if high == np.inf else 0.5 * at_low
+            high, at_high = t, here
+        t = low + (high - low) * at_low / (at_low - at_high)
     return t
