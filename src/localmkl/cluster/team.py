@@ -246,10 +246,10 @@ class FarTeam:
         self.futures[k] = self._start(k)
         self.posts[k] = self._arrived(self.futures[k])
         self._receive(k, self._send(k, "pose", self.order, 0.0))
-        for method, arguments in self.replay.items():
-            self._receive(k, self._send(k, "ask", method, arguments))
         buddy = self.posts[(k + 1) % len(self)] if len(self) > 1 else None
         self._receive(k, self._send(k, "restore", buddy))
+        for method, arguments in self.replay.items():
+            self._receive(k, self._send(k, "ask", method, arguments))
         self._befriend()
 
     def _befriend(self):

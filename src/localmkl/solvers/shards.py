@@ -59,6 +59,7 @@ class Shard:
     def __init__(self, problem, alpha, seed):
         self.problem, self.stack = problem, problem.stack
         self.alpha, self.scores = alpha.copy(), np.zeros_like(alpha)
+        self.old = self.alpha
         self.active = np.arange(len(alpha))
         self.rest: Any = None
         self.rng = np.random.default_rng(seed)
