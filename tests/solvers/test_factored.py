@@ -315,6 +315,17 @@ def test_stopping_early_is_said_and_still_certified():
     assert solution.gap > 1e-8
 
 
+@pytest.mark.parametrize("loss", [Hinge(), LogLoss()], ids=repr)
+def test_a_certificate_that_never_agrees_ends_the_search_and_is_believed(loss, monkeypatch):
+    def doubtful(*arguments):
+        return replace(judge_factors(*arguments), gap=2e-6)
+
+    monkeypatch.setattr(shards, "judge_factors", doubtful)
+    solution, _ = solved(make_problem(loss, 4 / 3, 2, n=60), tol=1e-6, max_iter=15)
+    assert not solution.converged
+    assert solution.gap == 2e-6
+
+
 @pytest.mark.parametrize("n", [40, 41])
 def test_more_rows_than_a_part_may_have_are_solved_on_their_features(n, monkeypatch):
     for module in (convex, descent):
