@@ -60,6 +60,13 @@ def solved(problem, start=None, **options):
             super().__init__(*arguments)
             seen.append(self)
 
+        def solve(self, *arguments):
+            super().solve(*arguments)
+            alpha = np.concatenate([shard.alpha for shard in self.team.shards])
+            assert abs(alpha.sum()) <= 1e-12 * np.abs(alpha).sum()
+            assert self.dual <= self.primal * (1.0 + 1e-6)  # scores may be of single precision
+            return self
+
     options = {"tol": 1e-8, **options}
     return solve_factored(problem, start or even_start(problem), descent=Watched, **options), seen[0]
 
@@ -313,6 +320,11 @@ def test_stopping_early_is_said_and_still_certified():
     highest, lowest = plain_values(problem, solution.weights, solution.alpha, solution.intercept)
     assert solution.gap == pytest.approx(float((highest - lowest) / highest), abs=1e-9)
     assert solution.gap > 1e-8
+
+
+def test_few_rows_that_are_not_settled_leave_nothing_of_the_sum():
+    problem = make_problem(Hinge(), 4 / 3, 2, 0.1, n=60, seed=5)
+    assert solved(problem, tol=1e-6)[0].converged  # `solved` looks at sums
 
 
 @pytest.mark.parametrize("loss", [Hinge(), LogLoss()], ids=repr)
