@@ -60,6 +60,13 @@ def solved(problem, start=None, **options):
             super().__init__(*arguments)
             seen.append(self)
 
+        def solve(self, *arguments):
+            super().solve(*arguments)
+            alpha = np.concatenate([shard.alpha for shard in self.team.shards])
+            assert abs(alpha.sum()) <= 1e-12 * np.abs(alpha).sum()
+            assert self.dual <= self.primal * (1.0 + 1e-6)  # scores may be of single precision
+            return self
+
     options = {"tol": 1e-8, **options}
     return solve_factored(problem, start or even_start(problem), descent=Watched, **options), seen[0]
 
@@ -97,13 +104,13 @@ def take_newton_steps(monkeypatch):
 @every_loss
 @pytest.mark.parametrize(
     "go, p, n_clusters, C",
-    [(sweep_only, 2, 1, 0.1), (solve_parts, 4 / 3, 2, 10.0), (take_newton_steps, 1, 3, 10.0)],
+    [(sweep_only, 2, 2, 0.05), (solve_parts, 1, 1, 10.0), (take_newton_steps, 4 / 3, 2, 10.0)],
 )
 def test_every_way_through_the_inner_problem_ends_at_the_dense_optimum(
     loss, go, p, n_clusters, C, monkeypatch
 ):
     go(monkeypatch)
-    problem = make_problem(loss, p, n_clusters, C)
+    problem = make_problem(loss, p, n_clusters, C, n=100)
     solution, inner = solved(problem)
     used = {sweep_only: inner.sweeps, solve_parts: inner.parts, take_newton_steps: inner.steps}
     assert used[go] > 0
@@ -112,7 +119,7 @@ def test_every_way_through_the_inner_problem_ends_at_the_dense_optimum(
 
 
 @pytest.mark.parametrize("n_clusters", [1, 2])
-@pytest.mark.parametrize("p", [1, 4 / 3, 2, 20, np.inf])
+@pytest.mark.parametrize("p", [1.1, 2, 20, np.inf])
 def test_every_norm_ends_at_the_dense_optimum(p, n_clusters):
     problem = make_problem(SquaredHinge(), p, n_clusters)
     solution, _ = solved(problem)
@@ -121,17 +128,17 @@ def test_every_norm_ends_at_the_dense_optimum(p, n_clusters):
 
 
 def test_the_closed_form_ends_at_the_dense_optimum():
-    problem = make_problem(Hinge(), 2, 2)
+    problem = make_problem(SquaredHinge(), 2, 2)
     solution, _ = solved(problem, solver="alternating", max_iter=2000)
     assert_optimal(problem, solution)
     assert solution.n_iter > solved(problem)[0].n_iter
 
 
-@every_loss
+@pytest.mark.parametrize("loss", [Hinge(), LogLoss()], ids=repr)
 def test_rows_in_several_places_end_at_the_optimum_of_one(loss, monkeypatch):
     monkeypatch.setattr(shards, "RUN", 8)
     monkeypatch.setattr(descent, "SMALL_PART", 40)
-    problem = make_problem(loss, 4 / 3, 2)
+    problem = make_problem(loss, 4 / 3, 2, 0.1)
     team = gather_team(problem, np.zeros(problem.n_samples), n_shards=3)
     assert [len(shard.alpha) for shard in team.shards] == [40, 40, 40]
     np.testing.assert_array_equal(np.sort(np.concatenate(team.places)), np.arange(120))
@@ -207,10 +214,9 @@ def test_a_warm_start_from_another_cost_ends_at_the_optimum(loss):
         assert_optimal(problem, solved(problem, neighbour_start(solution, near, problem))[0])
 
 
-@pytest.mark.parametrize("m", range(3))
-def test_a_start_with_weights_of_zero_is_no_trap(m):
-    problem = make_problem(Hinge(), 1, 2)
-    start = Start(np.tile(np.eye(3)[m], (2, 1)), problem.y * np.minimum(problem.C, 0.1))
+def test_a_start_with_weights_of_zero_is_no_trap():
+    problem = make_problem(Hinge(), 1, 2, n=60)
+    start = Start(np.array([[0.0, 1.0, 0.0], [1.0, 0.0, 0.0]]), problem.y * np.minimum(problem.C, 0.1))
     assert_optimal(problem, solved(problem, start)[0])
 
 
@@ -299,7 +305,7 @@ def test_answers_that_are_not_feasible_have_an_infinite_gap():
 
 def test_the_callback_sees_every_step_and_the_history_keeps_it():
     seen = []
-    solution, _ = solved(make_problem(Hinge(), 1, 2), callback=lambda *step: seen.append(step))
+    solution, _ = solved(make_problem(LogLoss(), 1, 2), callback=lambda *step: seen.append(step))
     assert [step[0] for step in seen] == list(range(1, solution.n_iter + 1))
     np.testing.assert_array_equal(
         [step[1:] for step in seen],
@@ -314,6 +320,22 @@ def test_stopping_early_is_said_and_still_certified():
     highest, lowest = plain_values(problem, solution.weights, solution.alpha, solution.intercept)
     assert solution.gap == pytest.approx(float((highest - lowest) / highest), abs=1e-9)
     assert solution.gap > 1e-8
+
+
+def test_few_rows_that_are_not_settled_leave_nothing_of_the_sum():
+    problem = make_problem(Hinge(), 4 / 3, 2, 0.1, n=60, seed=5)
+    assert solved(problem, tol=1e-6)[0].converged  # `solved` looks at sums
+
+
+@pytest.mark.parametrize("loss", [Hinge(), LogLoss()], ids=repr)
+def test_a_certificate_that_never_agrees_ends_the_search_and_is_believed(loss, monkeypatch):
+    def doubtful(*arguments):
+        return replace(judge_factors(*arguments), gap=2e-6)
+
+    monkeypatch.setattr(shards, "judge_factors", doubtful)
+    solution, _ = solved(make_problem(loss, 4 / 3, 2, n=60), tol=1e-6, max_iter=15)
+    assert not solution.converged
+    assert solution.gap == 2e-6
 
 
 @pytest.mark.parametrize("n", [40, 41])
@@ -377,21 +399,21 @@ def with_small_costs(problem):
 
 
 @pytest.mark.parametrize(
-    "loss", [Hinge(), LogLoss(), EpsilonInsensitive(0.2)], ids=lambda loss: type(loss).__name__
-)
-@pytest.mark.parametrize(
-    "make",
+    "make, loss",
     [
-        with_labels_in_order,
-        with_a_class_of_three_rows,
-        with_a_kernel_of_zeros,
-        with_rows_of_zeros,
-        with_every_row_twice,
-        with_one_kernel,
-        with_more_features_than_rows,
-        with_an_empty_cluster,
-        with_large_costs,
-        with_small_costs,
+        (with_labels_in_order, Hinge()),
+        (with_a_class_of_three_rows, Hinge()),
+        (with_a_class_of_three_rows, LogLoss()),
+        (with_a_kernel_of_zeros, LogLoss()),
+        (with_rows_of_zeros, Hinge()),
+        (with_every_row_twice, EpsilonInsensitive(0.2)),
+        (with_one_kernel, Quantile(0.3)),
+        (with_more_features_than_rows, Hinge()),
+        (with_more_features_than_rows, SquaredError()),
+        (with_an_empty_cluster, Huber(0.5)),
+        (with_large_costs, Hinge()),
+        (with_large_costs, LogLoss()),
+        (with_small_costs, EpsilonInsensitive(0.2)),
     ],
 )
 def test_awkward_problems_are_solved_as_any_other(make, loss):

@@ -88,7 +88,7 @@ def _settle(inner, weights, accuracy, tol):
                 accuracy.sharpen()
             accuracy.follow(inner.blurred_gap)
             return solution
-        if inner.blur_gap > inner.own_gap:
+        if inner.blur_gap > max(inner.own_gap, 0.4 * tol):
             inner.sharpen(max(0.4 * tol, 0.1 * inner.blur_gap))
         else:
             accuracy.target *= 0.1
