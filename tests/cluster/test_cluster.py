@@ -83,12 +83,13 @@ def test_every_kind_of_model_has_the_values_of_one_process(client, model):
 
 
 @pytest.mark.parametrize(
-    ("moment", "loss"), [("sweep", "hinge"), ("set_active", "hinge"), ("product", "log_loss")]
+    ("moment", "loss", "C"),
+    [("sweep", "hinge", 0.1), ("set_active", "hinge", 0.1), ("product", "log_loss", 1000.0)],
 )
-def test_a_worker_that_dies_costs_a_round(client, monkeypatch, moment, loss):
+def test_a_worker_that_dies_costs_a_round(client, monkeypatch, moment, loss, C):
     monkeypatch.setattr(descent, "LARGEST_PART", 200)
     X, y = rows(600, 200)
-    model = MKLClassifier(KERNELS, C=0.1, loss=loss, n_components=8, tol=1e-7, random_state=0)
+    model = MKLClassifier(KERNELS, C=C, loss=loss, n_components=8, tol=1e-7, random_state=0)
     expected = model.fit(X.compute(), y.compute()).kernel_weights_
     plain, victims, teams = FarTeam._send, [], []
 

@@ -48,11 +48,12 @@ class FarProblem(Problem):
 class FarDescent(Descent):
     """The inner problem on a cluster: what a worker's death interrupts is done again."""
 
-    def look(self):
+    def look(self, whole=True):
         """Bring sums, scores and values up to date, with the same shards from beginning to end."""
-        losses = -1
+        losses = self.team.losses
+        super().look(whole)
         while losses != self.team.losses:
-            losses, self.moved = self.team.losses, self.moved or losses >= 0
+            losses, self.moved = self.team.losses, True
             super().look()
 
 
