@@ -5,6 +5,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 from sklearn.base import is_classifier
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
@@ -451,6 +452,10 @@ def _fingerprints(rows):
     """Return something that is the same for equal rows, for each row."""
     if hasattr(rows, "iloc"):
         return list(map(tuple, rows.to_numpy(dtype=object)))
+    if sparse.issparse(rows):
+        ends = rows.indptr[1:-1]
+        parts = zip(np.split(rows.indices, ends), np.split(rows.data, ends), strict=True)
+        return [(places.tobytes(), values.tobytes()) for places, values in parts]
     rows = np.asarray(rows)
     if rows.dtype == object:
         return rows.tolist() if rows.ndim == 1 else list(map(tuple, rows))
