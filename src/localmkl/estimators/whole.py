@@ -94,7 +94,8 @@ def _check_fitted(model, run):
     _require(min(weights.min(), model.factors_.min()) >= 0.0, "its weights are negative")
     known = np.flatnonzero(np.atleast_2d(model.dual_coef_).any(axis=0))
     _require(
-        np.array_equal(model.support_, known), "its support vectors are others than those of its dual_coef_"
+        model.support_.dtype.kind == "i" and np.array_equal(model.support_, known),
+        "its support vectors are others than those of its dual_coef_",
     )
     n_references = _check_references(model, n_rows, n_kernels)
     if isinstance(model, GatedMKL):
