@@ -12,6 +12,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 
 from localmkl import CLMKLClassifier, MKLClassifier, load, save
+from localmkl.estimators import rows
 from localmkl.explain import sample_map
 from localmkl.kernels import (
     RBF,
@@ -147,6 +148,16 @@ def test_unlabelled_rows_columns_of_groups_and_maps_work_on_sparse_rows():
     )
     expected = sample_map(of_dense).coordinates
     np.testing.assert_allclose(np.abs(sample_map(by_groups).coordinates), np.abs(expected), atol=1e-6)
+
+
+def test_blocks_of_sparse_rows_and_their_exact_gap_are_those_of_dense_ones(monkeypatch):
+    X, y = separable()
+    fitted = model([RBF(), Cosine()]).fit(X, y)
+    whole = fitted.decision_function(X)
+    monkeypatch.setattr(rows, "BLOCK_ENTRIES", 60 * 7)
+    np.testing.assert_allclose(fitted.decision_function(X), whole, atol=1e-12)
+    ours, theirs = (model([RBF()], n_components=10).fit(table, y) for table in (X, X.toarray()))
+    assert ours.exact_gap(X, y).gap == pytest.approx(theirs.exact_gap(X.toarray(), y).gap, rel=1e-4)
 
 
 def test_twenty_thousand_columns_are_never_made_dense(tmp_path):
