@@ -68,6 +68,8 @@ def test_a_column_without_a_number_is_named():
     X[0, 2] = 1.0  # of weight zero, it does not count
     with pytest.raises(ValueError, match="got none in column 2"):
         Linear(impute="median").fit(X, (np.arange(30) > 0).astype(float))
+    with pytest.raises(ValueError, match="Linear cannot take `columns` 9"):
+        Linear(columns=9, impute="median").fit(X)
     with pytest.raises(ValueError, match="`impute` must be one of 'median', 'mean', None, got 'mode'"):
         Linear(impute="mode").fit(X)
 

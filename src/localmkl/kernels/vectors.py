@@ -152,8 +152,8 @@ class VectorKernel(Kernel):
         """Learn data-driven parameters from the training rows."""
         if self.impute is not None:
             check_option("impute", self.impute, (*FILLS, None))
-            names = column_names(X, self.columns)
-            self.fills_ = learn_fills(self.impute, self._numbers(X), sample_weight, names)
+            table = self._numbers(X)
+            self.fills_ = learn_fills(self.impute, table, sample_weight, column_names(X, self.columns))
         if self.standardize:
             self.scaler_ = StandardScaler().fit(self._filled(X), sample_weight=sample_weight)
         self._learn(self._table(X), sample_weight)
