@@ -1,9 +1,10 @@
-"""Rows in the forms that estimators take them: arrays, data frames, sequences; blocks of them."""
+"""Rows in the forms that estimators take them: arrays, sparse rows, frames, sequences; blocks of them."""
 
 from functools import wraps
 from importlib import import_module
 
 import numpy as np
+from scipy import sparse
 
 from localmkl._sklearn import count_rows
 
@@ -23,11 +24,15 @@ def concatenate_rows(X, other):
         import pandas as pd
 
         return pd.concat([X, other], axis=0)
+    if sparse.issparse(X):
+        return sparse.vstack([X, other], format="csr")
     return np.concatenate([X, other])
 
 
 def num_columns(X):
-    """Return the columns of a table; rows that are no table count none."""
+    """Return the numbers that a row takes, a sparse one about; rows that are no table count none."""
+    if sparse.issparse(X):
+        return 2 * X.nnz // max(X.shape[0], 1)  # an entry and its place
     return X.shape[1] if len(getattr(X, "shape", ())) == 2 else 0
 
 

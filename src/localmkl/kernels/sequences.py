@@ -65,6 +65,8 @@ class SequenceKernel(Kernel):
     def _sequences(self, X):
         """Return the chosen column as a list or array of strings."""
         name = type(self).__name__
+        if sparse.issparse(X):
+            raise ValueError(f"{name} needs sequences, got a sparse matrix; use Linear, RBF or Cosine.")
         if hasattr(X, "iloc") and hasattr(X, "columns"):
             return self._from_frame(X, name)
         if hasattr(X, "to_numpy"):
