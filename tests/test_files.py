@@ -159,7 +159,7 @@ from localmkl._files import scratch_array
 from localmkl._workers import parallel
 
 def work(array):
-    os.write(1, f"{os.getpid()} {int(array.sum())}\n".encode())  # whole: two write to one pipe
+    os.write(1, f"{os.getpid()} {int(array.sum())}\\n".encode())  # whole: two write to one pipe
     time.sleep(60)
 
 if __name__ == "__main__":
