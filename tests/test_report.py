@@ -9,7 +9,9 @@ from importlib.resources import files
 from types import SimpleNamespace
 
 import numpy as np
+import pandas as pd
 import pytest
+from scipy.sparse import csr_matrix
 from sklearn import metrics
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_predict
@@ -25,9 +27,11 @@ from localmkl import (
     MKLClassifier,
     MKLRegressor,
     UniformMKLClassifier,
+    load,
+    save,
 )
 from localmkl.datasets import load_splice, make_localized
-from localmkl.kernels import RBF, Linear, WeightedDegree
+from localmkl.kernels import RBF, Linear, Overlap, WeightedDegree
 from localmkl.plots import PALETTE
 from localmkl.report import quality, write_report
 from localmkl.report.metrics import auc, balanced_accuracy, brier, choose_metrics, log_loss, pinball, r2, rmse
@@ -203,6 +207,19 @@ def test_a_model_alone_says_what_it_can(local, tmp_path):
     assert "Nothing is said about quality" in page.text
     assert set(page.data["charts"]) == {"map", "weights", "memberships", "convergence"}
     assert "accuracy" not in page.text
+
+
+def test_rows_that_are_sparse_or_have_gaps_are_known_again(local, tmp_path):
+    _, X, y = local
+    gaps = np.where(np.arange(X.shape[1]) == np.arange(len(X))[:, None] % 7, np.nan, X)
+    frame = pd.DataFrame(gaps[:, :6]).rename(columns=str).assign(word="a")
+    frame.loc[frame.index[::3], "word"] = None
+    kernels = [RBF(impute="median", columns=slice(0, 6)), Overlap(columns=[6])]
+    for rows, own in ((gaps, [RBF(impute="median")]), (frame, kernels), (csr_matrix(X), [Linear()])):
+        model = MKLClassifier(own).fit(rows[:60], y[:60])
+        save(model, tmp_path / "model")
+        for one in (model, load(tmp_path / "model")):
+            np.testing.assert_array_equal(Subject(one, rows[50:80], y[50:80]).seen, np.arange(50, 80) < 60)
 
 
 def test_precomputed_kernels_are_told_apart_by_rows(local, tmp_path):

@@ -15,7 +15,7 @@ from localmkl.model_selection import MKLSearchCV
 from localmkl.solvers.convex import solve_convex
 from localmkl.solvers.losses import Hinge
 from localmkl.solvers.objective import Problem
-from localmkl.stacks import Stack
+from localmkl.stacks import FactorStack, Stack
 
 RNG = np.random.default_rng(0)
 FEATURES = RNG.normal(size=(3, 40, 5))
@@ -56,6 +56,24 @@ def linear_kernels():
     return KernelStack(kernels, np.hstack(FEATURES))
 
 
+def features_in_a_file(tmp_path):
+    np.save(tmp_path / "features.npy", np.hstack(FEATURES))
+    return FactorStack.open(tmp_path / "features.npy", (5, 5, 5))
+
+
+def features_in_another_order(tmp_path):
+    """Return a slice of a larger stack whose rows are shuffled."""
+    order = np.random.default_rng(1).permutation(60)
+    table = np.vstack([np.hstack(FEATURES), np.ones((20, 15))])[order]
+    rows = np.argsort(order)[:40]
+    return FactorStack.of_table(table, (5, 5, 5))[np.ix_(rows, rows)]
+
+
+def features_to_be_multiplied(tmp_path):
+    scales = np.random.default_rng(1).uniform(0.5, 2.0, size=(3, 40))
+    return FactorStack(FEATURES / scales[:, :, None]).divided(scales, in_place=False)
+
+
 STACKS = {
     "dense": lambda tmp_path: GramStack(GRAMS),
     "plain NumPy": lambda tmp_path: GramStack(GRAMS).using(backend="reference"),
@@ -63,6 +81,11 @@ STACKS = {
     "memory map": memory_map,
     "computed when read": lambda tmp_path: linear_kernels(),
     "a third party's": lambda tmp_path: FeatureStack(FEATURES),
+    "features": lambda tmp_path: FactorStack(FEATURES),
+    "features in plain NumPy": lambda tmp_path: FactorStack(FEATURES).using(backend="reference"),
+    "features in a file": features_in_a_file,
+    "features in another order": features_in_another_order,
+    "features to be multiplied": features_to_be_multiplied,
 }
 
 
@@ -143,3 +166,67 @@ def test_nothing_but_the_stacks_reads_their_arrays():
             if isinstance(node, ast.Attribute) and node.attr == "grams":
                 readers.append((path.relative_to(source).as_posix(), ast.unparse(node)))
     assert readers == [("experiments/sources.py", "data.grams")]  # a field of a data set: the stack itself
+
+
+FACTOR_STACKS = [name for name in STACKS if name.startswith("features")]
+
+
+@pytest.fixture
+def small_blocks(monkeypatch):
+    """Read features in several blocks, of which the last is short."""
+    monkeypatch.setattr("localmkl.stacks.factors.BLOCK_ROWS", 7)
+
+
+@pytest.mark.parametrize("stack", FACTOR_STACKS, indirect=True)
+@pytest.mark.parametrize(
+    "rows", [slice(None), np.array([30, 2, 2, 17, 39, 0, 8, 21, 5])], ids=["all", "some"]
+)
+def test_sums_and_scores_of_features_are_those_of_the_formulas(stack, rows, small_blocks):
+    table = np.hstack(FEATURES)[rows]
+    stack = stack[rows].using(parallel=False)
+    n, rng = len(table), np.random.default_rng(2)
+    memberships, images = rng.dirichlet([1.0, 1.0], size=n), rng.normal(size=(2, 15))
+    chosen = rng.permutation(n)[:8]
+    close = {"rtol": 1e-10, "atol": 1e-10}
+    np.testing.assert_allclose(stack.features(), table, **close)
+    np.testing.assert_allclose(stack.features(chosen), table[chosen], **close)
+    np.testing.assert_allclose(stack.features(slice(2, 5)), table[2:5], **close)
+    found, places = stack.source(chosen)
+    np.testing.assert_allclose(found[places], table[chosen], **close)
+    np.testing.assert_allclose(stack.moments(memberships), memberships.T @ table, **close)
+    some = memberships[chosen]
+    np.testing.assert_allclose(stack.moments_of(chosen, some), some.T @ table[chosen], **close)
+    scores = np.sum(memberships * (table @ images.T), axis=1)
+    np.testing.assert_allclose(stack.scores(memberships, images), scores, **close)
+    for precise in (True, False):
+        np.testing.assert_allclose(stack.scores_of(chosen, some, images, precise), scores[chosen], **close)
+
+
+@pytest.mark.parametrize(
+    "types", [(np.float32, np.float32, np.float32), (np.float32, np.float64, np.float32)], ids=["all", "some"]
+)
+def test_features_of_single_precision_are_added_up_in_double(types, small_blocks):
+    tables = [table.astype(dtype) for table, dtype in zip(FEATURES, types, strict=True)]
+    stack, table = FactorStack(tables), np.hstack([table.astype(np.float64) for table in tables])
+    assert stack.dtype == np.result_type(*types)
+    rows, vectors = np.arange(40)[::-1], RNG.normal(size=(40, 2))
+    expected = vectors.T @ table[rows]
+    np.testing.assert_allclose(stack[rows].moments(vectors), expected, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(stack.moments_of(rows, vectors), expected, rtol=1e-12, atol=1e-12)
+    grams = [own.astype(np.float64) @ own.astype(np.float64).T for own in tables]
+    np.testing.assert_allclose(stack.to_array(), grams, rtol=1e-12, atol=1e-12)
+    ones = np.ones((40, 1))
+    images = RNG.normal(size=(1, 15))
+    precise = stack.scores_of(rows, ones, images, True)
+    np.testing.assert_allclose(precise, (table @ images.T)[rows, 0], rtol=1e-12, atol=1e-12)
+
+
+def test_features_side_by_side_are_read_as_one_table():
+    table = np.hstack(FEATURES)
+    assert np.shares_memory(FactorStack.of_table(table, (5, 4, 6)).table(), table)
+    assert np.shares_memory(FactorStack([table[:, 2:5], table[:, 5:9]]).table(), table)
+    apart = [table[:, :5], table[:, 6:]], [table[:, 5:], table[:, :5]], [table[:, ::2], table[:, 1::2]]
+    for tables in (*apart, [table[:, :5], table[:, 5:].astype(np.float32)], [table[:-1, :5], table[1:, 5:]]):
+        stack = FactorStack(tables)
+        assert stack.table() is None
+        np.testing.assert_allclose(stack.features(), np.hstack(tables), rtol=1e-6)

@@ -126,6 +126,40 @@ def check_grams(grams):
     return array
 
 
+def check_cells(table, names, *, missing=False):
+    """Raise if a cell of a table is infinite or, unless it may be `missing`, NaN.
+
+    Parameters
+    ----------
+    table : ndarray or CSR matrix
+    names : callable
+        Returns what the user calls the rows, and the columns.
+    missing : bool
+    """
+    stored = hasattr(table, "indptr")
+    values = table.data if stored else table
+    with np.errstate(all="ignore"):
+        if np.isfinite(np.sum(values)):
+            return
+    wrong = np.isinf(values) if missing else ~np.isfinite(values)
+    if not wrong.any():
+        return
+    place = tuple(np.argwhere(wrong)[0])
+    empty = np.isnan(values[place])
+    if stored:
+        place = np.searchsorted(table.indptr, place[0], side="right") - 1, table.indices[place[0]]
+    row, column = (shown(own[int(number)]) for own, number in zip(names(), place, strict=True))
+    what, way_out = ("NaN", "fill it, set `impute` of the kernels") if empty else ("infinity", "replace it")
+    raise ValueError(
+        f"Input X contains {what} in row {row}, column {column}; {way_out}, or leave the row out."
+    )
+
+
+def shown(name):
+    """Return the name of a row or column as messages show it: text in quotes, numbers as they are."""
+    return repr(str(name)) if isinstance(name, str) else str(name)
+
+
 def check_finite_grams(grams):
     """Raise if a Gram holds NaN or infinity."""
     for m, gram in enumerate(grams):

@@ -38,7 +38,7 @@ CLASSES = {
     "localmkl.estimators.groups": ["GroupGate"],
     "localmkl.gates": ["KernelKMeansGate"],
     "localmkl.kernels": [
-        *("Chi2", "HistogramIntersection", "Linear", "Polynomial", "RBF"),
+        *("Chi2", "Cosine", "HistogramIntersection", "Linear", "Overlap", "Polynomial", "RBF", "Tanimoto"),
         *("GappedKmer", "Mismatch", "Spectrum", "WeightedDegree", "SmithWaterman"),
         *("PropertyProfile", "PseudoAminoAcid", "ResidueGroups"),
     ],

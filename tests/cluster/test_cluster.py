@@ -82,11 +82,14 @@ def test_every_kind_of_model_has_the_values_of_one_process(client, model):
         np.testing.assert_allclose(there.predict_proba(X).sum(axis=1).compute(), 1.0)
 
 
-@pytest.mark.parametrize("moment", ["sweep", "set_active"])
-def test_a_worker_that_dies_costs_a_round(client, monkeypatch, moment):
+@pytest.mark.parametrize(
+    ("moment", "loss", "C"),
+    [("sweep", "hinge", 0.1), ("set_active", "hinge", 0.1), ("product", "log_loss", 1000.0)],
+)
+def test_a_worker_that_dies_costs_a_round(client, monkeypatch, moment, loss, C):
     monkeypatch.setattr(descent, "LARGEST_PART", 200)
     X, y = rows(600, 200)
-    model = MKLClassifier(KERNELS, C=0.1, n_components=8, tol=1e-7, random_state=0)
+    model = MKLClassifier(KERNELS, C=C, loss=loss, n_components=8, tol=1e-7, random_state=0)
     expected = model.fit(X.compute(), y.compute()).kernel_weights_
     plain, victims, teams = FarTeam._send, [], []
 

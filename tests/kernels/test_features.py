@@ -16,12 +16,14 @@ from localmkl.kernels import (
     RBF,
     CallableKernel,
     Chi2,
+    Cosine,
     CrossGrams,
     GappedKmer,
     HistogramIntersection,
     Kernel,
     Linear,
     Mismatch,
+    Overlap,
     Polynomial,
     PropertyProfile,
     PseudoAminoAcid,
@@ -29,6 +31,7 @@ from localmkl.kernels import (
     SequenceKernel,
     SmithWaterman,
     Spectrum,
+    Tanimoto,
     VectorKernel,
     WeightedDegree,
     features,
@@ -42,11 +45,14 @@ from localmkl.stacks import cosine_scales
 VECTORS = [
     Linear(),
     Linear(columns=[0, 2], standardize=True),
+    Cosine(),
     Polynomial(),
     RBF(),
     RBF("median", factor=5.0, standardize=True),
     Chi2(),
     HistogramIntersection(),
+    Tanimoto(),
+    Overlap(),
     CallableKernel(lambda X, Y: (X @ Y.T) ** 2),
 ]
 SEQUENCES = [
@@ -62,7 +68,7 @@ SEQUENCES = [
     SmithWaterman(alphabet="dna"),
 ]
 KERNELS = [*VECTORS, *SEQUENCES, PseudoAminoAcid(lag=2)]
-EXPLICIT = [*VECTORS[:2], Linear(columns=[1]), *SEQUENCES[2:9], PseudoAminoAcid(lag=2)]
+EXPLICIT = [*VECTORS[:3], Linear(columns=[1]), *SEQUENCES[2:9], PseudoAminoAcid(lag=2)]
 
 
 def name(kernel):

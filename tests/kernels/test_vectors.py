@@ -17,9 +17,11 @@ from localmkl.kernels import (
     RBF,
     CallableKernel,
     Chi2,
+    Cosine,
     HistogramIntersection,
     Linear,
     Polynomial,
+    Tanimoto,
     VectorKernel,
     default_kernels,
 )
@@ -55,6 +57,16 @@ def naive_intersection(x, y):
     return sum(min(a, b) for a, b in zip(x, y, strict=True))
 
 
+def naive_cosine(x, y):
+    size = np.sqrt(naive_linear(x, x) * naive_linear(y, y))
+    return naive_linear(x, y) / size if size > 0.0 else 0.0
+
+
+def naive_tanimoto(x, y):
+    either = sum(max(a, b) for a, b in zip(x, y, strict=True))
+    return naive_intersection(x, y) / either if either > 0.0 else 0.0
+
+
 NAIVE = [
     (Linear(), naive_linear),
     (Polynomial(), naive_polynomial),
@@ -62,7 +74,9 @@ NAIVE = [
     (RBF(gamma=0.7), naive_rbf),
     (RBF(gamma=0.35, factor=2.0), naive_rbf),
     (Chi2(gamma=0.7), naive_chi2),
+    (Cosine(), naive_cosine),
     (HistogramIntersection(), naive_intersection),
+    (Tanimoto(), naive_tanimoto),
     (CallableKernel(lambda X, Y: X @ Y.T), naive_linear),
 ]
 DATA_DRIVEN = [RBF(), RBF("median"), RBF("median", factor=3.0), Chi2()]
@@ -254,7 +268,7 @@ def test_a_function_sees_the_rows_as_they_came():
     assert kernel.diag(words).tolist() == [3, 3, 3]
 
 
-@pytest.mark.parametrize("kernel", [Chi2(), Chi2(0.5), HistogramIntersection()], ids=repr)
+@pytest.mark.parametrize("kernel", [Chi2(), Chi2(0.5), HistogramIntersection(), Tanimoto()], ids=repr)
 @pytest.mark.parametrize("call", ["fit", "__call__", "diag"])
 def test_histogram_kernels_refuse_negative_values(kernel, call):
     X = draw_table(10)
@@ -336,7 +350,7 @@ def test_a_function_that_returns_the_wrong_shape_is_told_so(function):
         CallableKernel(function)(X[:5], X[5:])
 
 
-@pytest.mark.parametrize("kind", [Linear, Polynomial, RBF])
+@pytest.mark.parametrize("kind", [Linear, Polynomial, RBF, Cosine])
 def test_standardising_is_learned_on_the_training_rows(kind):
     rng = np.random.default_rng(0)
     X, new = rng.normal(5.0, [1.0, 100.0, 0.01], size=(30, 3)), rng.normal(size=(4, 3))

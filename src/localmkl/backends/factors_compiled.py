@@ -116,8 +116,8 @@ def _logistic_maximiser(label, slope, curvature, cost, alpha):
     before = label * alpha
     pull = -label * slope
     low, high = -pull - curvature * (cost - before), -pull + curvature * before
-    u = -pull
-    for _ in range(60):
+    u, last = -pull, np.inf
+    for _ in range(100):
         share = 1.0 / (1.0 + np.exp(-u))
         value = pull + curvature * (cost * share - before) + u
         if value > 0.0:
@@ -126,9 +126,11 @@ def _logistic_maximiser(label, slope, curvature, cost, alpha):
             low = u
         step = value / (1.0 + curvature * cost * share * (1.0 - share))
         new = u - step
-        if not low <= new <= high:
+        # Where shares are zero or one, the next step may lead back: steps shrink, or the interval does.
+        if not low <= new <= high or abs(step) > 0.5 * last:
             new = 0.5 * (low + high)
-        if abs(new - u) <= 1e-13 * (1.0 + abs(u)):
+        last = abs(new - u)
+        if last <= 1e-13 * (1.0 + abs(u)):
             u = new
             break
         u = new

@@ -7,6 +7,7 @@ descend           max_alpha of one dual variable after the other
 
 import numpy as np
 from scipy.optimize import brentq
+from scipy.special import expit
 
 
 def feature_scores(table, rows, memberships, images, out, *, parallel=True):
@@ -102,8 +103,8 @@ def _logistic_maximiser(label, slope, curvature, cost, alpha):
     before, pull = label * alpha, -label * slope
 
     def value(u):
-        return pull + curvature * (cost / (1.0 + np.exp(-u)) - before) + u
+        return pull + curvature * (cost * expit(u) - before) + u
 
     low, high = -pull - curvature * (cost - before), -pull + curvature * before
     u = low if low == high else brentq(value, low - 1e-9, high + 1e-9, xtol=1e-14)
-    return label * cost / (1.0 + np.exp(-u))
+    return label * cost * expit(u)

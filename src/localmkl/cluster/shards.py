@@ -182,4 +182,6 @@ class Post:
         alpha = None if buddy is None else buddy.copy_of(self.number).result()
         if alpha is not None and len(alpha) == len(self.shard.alpha):
             self.shard.alpha[:] = np.clip(alpha, self.shard.lower, self.shard.upper)
-        self.shard.active = np.arange(0)
+        self.shard.see_all()
+        self.shard.gather(0.0, 0.0, False)
+        self.shard.settle(np.ones(len(self.shard.alpha), dtype=bool))

@@ -48,11 +48,12 @@ class FarProblem(Problem):
 class FarDescent(Descent):
     """The inner problem on a cluster: what a worker's death interrupts is done again."""
 
-    def look(self):
+    def look(self, whole=True):
         """Bring sums, scores and values up to date, with the same shards from beginning to end."""
-        losses = -1
+        losses = self.team.losses
+        super().look(whole)
         while losses != self.team.losses:
-            losses, self.moved = self.team.losses, self.moved or losses >= 0
+            losses, self.moved = self.team.losses, True
             super().look()
 
 
@@ -246,10 +247,10 @@ class FarTeam:
         self.futures[k] = self._start(k)
         self.posts[k] = self._arrived(self.futures[k])
         self._receive(k, self._send(k, "pose", self.order, 0.0))
-        for method, arguments in self.replay.items():
-            self._receive(k, self._send(k, "ask", method, arguments))
         buddy = self.posts[(k + 1) % len(self)] if len(self) > 1 else None
         self._receive(k, self._send(k, "restore", buddy))
+        for method, arguments in self.replay.items():
+            self._receive(k, self._send(k, "ask", method, arguments))
         self._befriend()
 
     def _befriend(self):

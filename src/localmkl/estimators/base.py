@@ -14,7 +14,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from localmkl._checks import check_finite_decisions, check_integer, check_number, check_option
+from localmkl._checks import check_cells, check_finite_decisions, check_integer, check_number, check_option
 from localmkl._resources import FEWER, KEPT_FREE, NUMBER, computing_bytes, matrix_bytes, require_memory
 from localmkl._sklearn import check_feature_names, check_n_features, check_sample_weight, count_rows
 from localmkl._warnings import warn
@@ -31,8 +31,9 @@ from localmkl.estimators.rows import (
     num_columns,
     row_blocks,
 )
-from localmkl.kernels import CrossGrams, compute_stack, default_kernels, fit_kernels
-from localmkl.kernels.frames import put_together, take_apart
+from localmkl.kernels import CrossGrams, Kernel, compute_stack, default_kernels, fit_kernels
+from localmkl.kernels.frames import are_apart, put_together, take_apart
+from localmkl.kernels.sparse_rows import as_csr
 from localmkl.kernels.stack import (
     NORMALIZATIONS,
     SHARED_ENTRIES,
@@ -266,15 +267,35 @@ class BaseMKL(BaseEstimator, ABC):
                     "instance kernels=[WeightedDegree(d) for d in range(1, 21)]."
                 )
             return np.asarray(X, dtype=object)
+        readers = self._readers(reset)
         try:
-            return validate_data(self, X, reset=reset, dtype=np.float64)
+            rows = validate_data(
+                self, X, reset=reset, dtype=np.float64, accept_sparse="csr", ensure_all_finite=False
+            )
         except ValueError as error:
             if "could not convert string" in str(error):
+                if any(kernel.takes_text for kernel in readers):
+                    return validate_data(self, X, reset=reset, dtype=object, ensure_all_finite=False)
                 raise ValueError(
                     f"The rows must be numbers, got text ({error}); encode it, choose numeric columns, or "
                     "pass a list of sequences with kernels for them."
                 ) from error
             raise
+        return self._check_cells(as_csr(rows), readers)
+
+    def _readers(self, reset):
+        """Return the kernels that read rows, as far as they are kernels: the fit refuses others."""
+        kernels = (default_kernels() if self.kernels is None else self.kernels) if reset else self.kernels_
+        several = list(kernels) if isinstance(kernels, list | tuple) else [kernels]
+        return [one for one in (*several, getattr(self, "gate_kernel", None)) if isinstance(one, Kernel)]
+
+    def _check_cells(self, rows, readers):
+        """Return rows if all cells are finite, but for gaps that no kernel reads, or one that takes them."""
+        missing = any(kernel.takes_missing for kernel in readers)
+        check_cells(rows, lambda: (range(rows.shape[0]), range(rows.shape[1])), missing=missing)
+        for kernel in readers if missing else ():  # here they see all rows, and name them as the user does
+            kernel.check_cells(rows)
+        return rows
 
     def _check_stack(self, X, *, reset):
         if not isinstance(X, Stack):
@@ -490,16 +511,16 @@ class BaseMKL(BaseEstimator, ABC):
         return self._compare(X)[1].diagonals()
 
     def __getstate__(self):
-        """Return the state with a data frame of reference rows taken apart, for files without code."""
+        """Return the state with reference rows as plain arrays, for files without code."""
         state = super().__getstate__()
-        if hasattr(state.get("rows_"), "iloc"):
+        if are_apart(state.get("rows_")):
             state = {**state, "rows_": None, "frame_": take_apart(state["rows_"])}
         if "feature_names_in_" in state:  # as one array, not as one object for each name
             state = {**state, "feature_names_in_": state["feature_names_in_"].astype(str)}
         return state
 
     def __setstate__(self, state):
-        """Put a data frame of reference rows together again."""
+        """Put reference rows together again."""
         state = dict(state)
         parts = state.pop("frame_", None)
         if parts is not None:
@@ -511,7 +532,9 @@ class BaseMKL(BaseEstimator, ABC):
             self.loss_ = self._loss
 
     def __sklearn_tags__(self):
-        """Tell scikit-learn that precomputed kernels are sliced by rows and columns."""
+        """Tell scikit-learn that precomputed kernels are sliced by rows and columns, and what rows may be."""
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = self._precomputed
+        tags.input_tags.sparse = not self._precomputed
+        tags.input_tags.allow_nan = any(kernel.takes_missing for kernel in self._readers(reset=True))
         return tags

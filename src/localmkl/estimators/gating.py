@@ -11,7 +11,7 @@ from sklearn.base import clone
 from sklearn.utils import check_random_state
 
 from localmkl._checks import check_memberships
-from localmkl._sklearn import take
+from localmkl._sklearn import count_rows, take
 from localmkl.estimators.context import identity, parameters_key
 from localmkl.estimators.factors import FeatureRows
 from localmkl.estimators.groups import GroupGate
@@ -149,7 +149,7 @@ class ModelGate:
         """Fit a copy of the model (functions need no fit); return memberships of the rows."""
         if hasattr(self.model, "predict_proba"):
             self.model = clone(self.model).fit(X, None)
-        given = self.memberships(X, None, slice(0, len(X)))
+        given = self.memberships(X, None, slice(0, count_rows(X)))
         self.n_clusters = given.shape[1]
         return given
 

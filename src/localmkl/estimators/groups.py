@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from localmkl._checks import is_missing, listed
 from localmkl._sklearn import count_rows
@@ -32,7 +33,7 @@ class Grouped:
     @property
     def shape(self):
         """Shape of the rows."""
-        return getattr(self.rows, "shape", (len(self.rows),))
+        return getattr(self.rows, "shape", (len(self.groups),))
 
     def __len__(self):
         """Return the number of rows."""
@@ -104,7 +105,8 @@ def take_column(X, column):
     others = [other for other in range(X.shape[1]) if other != place]
     if hasattr(X, "iloc"):
         return X.iloc[:, others], as_groups(X.iloc[:, place])
-    return X[:, others], as_groups(X[:, place])
+    groups = X[:, [place]].toarray().ravel() if sparse.issparse(X) else X[:, place]
+    return X[:, others], as_groups(groups)
 
 
 def place_of(column, names):
@@ -123,7 +125,10 @@ def put_column(rows, groups, place, name):
         rows = rows.copy()
         rows.insert(place, name, groups)
         return rows
-    return np.insert(rows, place, groups.astype(np.float64), axis=1)
+    column = groups.astype(np.float64)
+    if sparse.issparse(rows):
+        return sparse.hstack([rows[:, :place], column[:, None], rows[:, place:]], format="csr")
+    return np.insert(rows, place, column, axis=1)
 
 
 class GroupGate:

@@ -1,9 +1,10 @@
-"""Rows in the forms that estimators take them: arrays, data frames, sequences; blocks of them."""
+"""Rows in the forms that estimators take them: arrays, sparse rows, frames, sequences; blocks of them."""
 
 from functools import wraps
 from importlib import import_module
 
 import numpy as np
+from scipy import sparse
 
 from localmkl._checks import listed
 from localmkl._sklearn import count_rows
@@ -27,13 +28,17 @@ def concatenate_rows(X, other):
         return pd.concat([X, other], axis=0)
     if isinstance(X, Views):
         return X.followed_by(other)
+    if sparse.issparse(X):
+        return sparse.vstack([X, other], format="csr")
     return np.concatenate([X, other])
 
 
 def num_columns(X):
-    """Return the columns of a table, or of the widest view; rows that are no table count none."""
+    """Return the numbers that a row takes, a sparse one about, of views the widest; none of other rows."""
     if isinstance(X, Views):
         return max(num_columns(table) for table in X.tables.values())
+    if sparse.issparse(X):
+        return 2 * X.nnz // max(X.shape[0], 1)  # an entry and its place
     return X.shape[1] if len(getattr(X, "shape", ())) == 2 else 0
 
 

@@ -18,6 +18,7 @@ from dataclasses import replace
 from numbers import Integral, Real
 
 import numpy as np
+from scipy import sparse
 from sklearn.base import is_classifier
 
 from localmkl._checks import check_integer, check_memberships, check_number
@@ -39,6 +40,7 @@ from localmkl.kernels import (
     Chi2,
     FeatureMap,
     Kernel,
+    Overlap,
     Polynomial,
     SequenceKernel,
     SmithWaterman,
@@ -92,7 +94,8 @@ def _check_fitted(model, run):
     _require(min(weights.min(), model.factors_.min()) >= 0.0, "its weights are negative")
     known = np.flatnonzero(np.atleast_2d(model.dual_coef_).any(axis=0))
     _require(
-        np.array_equal(model.support_, known), "its support vectors are others than those of its dual_coef_"
+        model.support_.dtype.kind == "i" and np.array_equal(model.support_, known),
+        "its support vectors are others than those of its dual_coef_",
     )
     n_references = _check_references(model, n_rows, n_kernels)
     if isinstance(model, GatedMKL):
@@ -194,7 +197,7 @@ def _check_rows(model, n_kernels):
             names = [name for name in getattr(model, "feature_names_in_", rows.columns) if name != column]
             _require(np.array_equal(names, rows.columns), "its rows have other columns than it says")
         else:
-            _numbers(model, "rows_", (None, None))
+            _check_table("rows_", rows)
     else:
         _require(all(isinstance(row, str | bytes) for row in rows), "its rows are no text")
     _require(
@@ -203,7 +206,15 @@ def _check_rows(model, n_kernels):
     read: dict = {}
     for kernel, factor in zip(model.kernels_, model.factors_, strict=True):
         _check_kernel(kernel, rows, read, factor)
-    return len(rows)
+    return _count(rows)
+
+
+def _check_table(name, rows):
+    """Raise unless rows are finite numbers, or gaps, which are for kernels to judge; objects are too."""
+    if sparse.issparse(rows):
+        _check_array(name, np.append(rows.data, 0.0), (None,))
+    elif rows.dtype != object:
+        _check_array(name, np.where(np.isnan(rows), 0.0, rows), (None, None))
 
 
 def _check_kernel(kernel, rows, read, factor=1.0):
@@ -220,6 +231,12 @@ def _check_kernel(kernel, rows, read, factor=1.0):
             kernel._learn(rows, None)
         with np.errstate(all="ignore"):  # no k(x, y) is larger than the largest k(x, x)
             _require(np.max(kernel.diag(rows)) * factor < LARGEST, "its rows are too large for its kernels")
+        return
+    if isinstance(kernel, Overlap):
+        _require(
+            kernel.features(rows).shape == (_count(rows), sum(map(len, kernel.categories_))),
+            "its categories are none",
+        )
         return
     _require(isinstance(kernel, SequenceKernel), "a kernel is none")
     key = str(kernel.alphabet), repr(kernel.column)
@@ -241,16 +258,18 @@ def _check_feature_map(features):
     _require(isinstance(features.cosine, bool), "its features have no normalisation")
     landmarks = features.landmarks
     read: dict = {}
-    _require(landmarks is None or len(landmarks) > 0, "it has no landmarks")
-    if isinstance(landmarks, np.ndarray) and landmarks.dtype.kind not in "OUS":
-        _check_array("landmarks", landmarks.astype(np.float64), (None, None))
+    _require(landmarks is None or _count(landmarks) > 0, "it has no landmarks")
+    if sparse.issparse(landmarks):
+        _check_table("landmarks", landmarks)
+    elif isinstance(landmarks, np.ndarray) and landmarks.dtype.kind not in "OUS":
+        _check_table("landmarks", landmarks.astype(np.float64))
     for kernel, width, root in zip(*lists, strict=True):
         check_integer("width", width, low=1)
         _require(isinstance(kernel, Kernel), "a kernel is none")
         if landmarks is not None:
             _check_kernel(kernel, landmarks, read)
         if root is not None:
-            _check_array("roots", root, (len(landmarks), width))
+            _check_array("roots", root, (_count(landmarks), width))
 
 
 def _is_large(value):
@@ -329,6 +348,10 @@ def _of_rows(model, name, shape, n_rows):
     kept = getattr(model, name)
     _require(model._on_features and kept.shape == shape and kept.dtype == np.float64, "it has no rows")
     return kept
+
+
+def _count(rows):
+    return rows.shape[0] if sparse.issparse(rows) else len(rows)
 
 
 def _numbers(owner, name, shape):

@@ -9,17 +9,19 @@ from typing import TYPE_CHECKING
 _HOME = {
     "ALPHABETS": "alphabets",
     "CallableKernel": "vectors",
-    "Chi2": "vectors",
+    "Chi2": "histograms",
+    "Cosine": "vectors",
     "CrossGrams": "stack",
     "FactorStack": "stack",
     "FeatureMap": "features",
     "GappedKmer": "sequences",
     "GramStack": "stack",
-    "HistogramIntersection": "vectors",
+    "HistogramIntersection": "histograms",
     "Kernel": "vectors",
     "Linear": "vectors",
     "Mismatch": "sequences",
     "NORMALIZATIONS": "stack",
+    "Overlap": "categories",
     "Polynomial": "vectors",
     "PropertyProfile": "properties",
     "PseudoAminoAcid": "properties",
@@ -28,6 +30,7 @@ _HOME = {
     "SequenceKernel": "sequences",
     "SmithWaterman": "alignment",
     "Spectrum": "sequences",
+    "Tanimoto": "histograms",
     "VectorKernel": "vectors",
     "WeightedDegree": "sequences",
     "compute_stack": "stack",
@@ -41,7 +44,9 @@ __all__ = list(_HOME)
 if TYPE_CHECKING:
     from localmkl.kernels.alignment import SmithWaterman  # noqa: F401
     from localmkl.kernels.alphabets import ALPHABETS  # noqa: F401
+    from localmkl.kernels.categories import Overlap  # noqa: F401
     from localmkl.kernels.features import FeatureMap, fit_features  # noqa: F401
+    from localmkl.kernels.histograms import Chi2, HistogramIntersection, Tanimoto  # noqa: F401
     from localmkl.kernels.properties import PropertyProfile, PseudoAminoAcid, ResidueGroups  # noqa: F401
     from localmkl.kernels.sequences import GappedKmer, Mismatch, SequenceKernel, Spectrum, WeightedDegree  # noqa: F401
     from localmkl.kernels.stack import (  # noqa: F401
@@ -55,8 +60,7 @@ if TYPE_CHECKING:
     from localmkl.kernels.vectors import (  # noqa: F401
         RBF,
         CallableKernel,
-        Chi2,
-        HistogramIntersection,
+        Cosine,
         Kernel,
         Linear,
         Polynomial,

@@ -18,7 +18,7 @@ from sklearn.utils import check_array, check_random_state
 from localmkl._checks import check_integer, check_option
 from localmkl._resources import matrix_bytes, require_memory
 from localmkl._sklearn import count_rows, take
-from localmkl.kernels.frames import put_together, take_apart
+from localmkl.kernels.frames import are_apart, put_together, take_apart
 from localmkl.kernels.stack import CrossGrams, compute_stack, take_rows
 from localmkl.stacks import cosine_scales
 
@@ -165,14 +165,14 @@ class FeatureMap:
             out[:, columns] = table
 
     def __getstate__(self):
-        """Return the state with a data frame of landmarks taken apart, for files without code."""
+        """Return the state with landmarks as plain arrays, for files without code."""
         state = dict(self.__dict__)
-        if hasattr(self.landmarks, "iloc"):
+        if are_apart(self.landmarks):
             state |= {"landmarks": None, "frame": take_apart(self.landmarks)}
         return state
 
     def __setstate__(self, state):
-        """Put a data frame of landmarks together again."""
+        """Put landmarks together again."""
         state = dict(state)
         parts = state.pop("frame", None)
         if parts is not None:
@@ -334,6 +334,8 @@ def _nearest_to_centres(X, rows, n_components, weights, rng):
     from sklearn.metrics import pairwise_distances_argmin
     from sklearn.preprocessing import StandardScaler
 
+    if sparse.issparse(X):
+        raise ValueError("`landmarks` must be 'random' for sparse rows, got 'kmeans'.")
     size = min(len(rows), max(KMEANS_ROWS, n_components))
     looked_at = np.sort(rng.choice(rows, size, replace=False))
     try:

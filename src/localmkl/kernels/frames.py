@@ -1,18 +1,43 @@
-"""Data frames as plain arrays, for files without code."""
+"""Data frames and sparse rows as plain arrays, for files without code."""
 
 import numpy as np
+from scipy import sparse
+
+from localmkl._checks import is_missing
+from localmkl.kernels import sparse_rows
 
 
-def take_apart(frame):
-    """Return the names of the columns, and one matrix for each type: thousands of columns are few arrays."""
-    types = np.array([str(dtype) for dtype in frame.dtypes])
+def are_apart(rows):
+    """Whether rows go into files in parts: a data frame or a sparse matrix."""
+    return hasattr(rows, "iloc") or sparse.issparse(rows)
+
+
+def take_apart(rows):
+    """Return the names of the columns, and one matrix for each type: thousands of columns are few arrays.
+
+    Of a sparse matrix, its arrays.
+    """
+    if sparse.issparse(rows):
+        return sparse_rows.take_apart(rows)
+    types = np.array([str(dtype) for dtype in rows.dtypes])
     places = {kind: np.flatnonzero(types == kind) for kind in dict.fromkeys(types.tolist())}
-    blocks = [[where, frame.iloc[:, where].to_numpy()] for where in places.values()]
-    return {"names": np.array([str(name) for name in frame.columns]), "blocks": blocks}
+    blocks = [[where, _plain(rows.iloc[:, where].to_numpy())] for where in places.values()]
+    return {"names": np.array([str(name) for name in rows.columns]), "blocks": blocks}
+
+
+def _plain(block):
+    """Return a block of objects with None for all that stands for a missing value: pandas.NA is no value."""
+    if block.dtype != object:
+        return block
+    cells = np.empty(block.size, dtype=object)
+    cells[:] = [None if is_missing(value) else value for value in block.ravel().tolist()]
+    return cells.reshape(block.shape)
 
 
 def put_together(parts):
     """Undo `take_apart`."""
+    if "csr" in parts:
+        return sparse_rows.put_together(parts)
     import pandas as pd
 
     columns: dict[int, np.ndarray] = {}

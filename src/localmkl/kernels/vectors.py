@@ -1,35 +1,35 @@
 """Kernels on numeric columns: k(x, y) from the rows of a table.
 
-    Linear                 x'y
-    Polynomial             (gamma x'y + coef0)^degree
-    RBF                    exp(-gamma ||x - y||^2)
-    Chi2                   exp(-gamma sum_k (x_k - y_k)^2 / (x_k + y_k))
-    HistogramIntersection  sum_k min(x_k, y_k)
+    Linear      x'y
+    Polynomial  (gamma x'y + coef0)^degree
+    RBF         exp(-gamma ||x - y||^2)
+    Cosine      x'y / (||x|| ||y||)
 
-Every kernel takes `columns`, so that one table gives several views; those that take any numbers can
-`standardize` them first. `Kernel` is the base class to extend.
+Every kernel takes `columns`, so that one table gives several views, can fill missing cells (`impute`) and
+`standardize` columns first. Sparse rows stay sparse. `Kernel` is the base class to extend.
 """
 
 import numbers
 from abc import ABC, abstractmethod
 
 import numpy as np
+from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.metrics.pairwise import (
-    additive_chi2_kernel,
-    chi2_kernel,
     euclidean_distances,
     linear_kernel,
-    manhattan_distances,
     polynomial_kernel,
     rbf_kernel,
 )
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import StandardScaler, normalize
 from sklearn.utils import check_array
+from sklearn.utils.extmath import row_norms
 from sklearn.utils.validation import check_is_fitted
 
-from localmkl._checks import check_integer, check_number
-from localmkl._sklearn import take
+from localmkl._checks import check_cells, check_integer, check_number, check_option
+from localmkl._sklearn import count_rows, take
+from localmkl.kernels.cells import FILLS, column_names, learn_fills, pick_columns, row_names, weighted_median
+from localmkl.kernels.sparse_rows import as_csr, spread_of
 
 MEDIAN_ROWS = 1000
 """Most rows whose pairwise distances are looked at for a data-driven width: half a million distances fix a
@@ -50,6 +50,12 @@ class Kernel(BaseEstimator, ABC):
     finite = False
     """Whether Grams are finite by construction, so that nobody needs to look."""
 
+    takes_missing = False
+    """Whether cells may be missing: the kernel says, or learns, what that means."""
+
+    takes_text = False
+    """Whether columns may hold words beside numbers."""
+
     def fit(self, X, sample_weight=None):
         """Learn what the kernel needs from the training rows; return the kernel."""
         return self
@@ -57,6 +63,9 @@ class Kernel(BaseEstimator, ABC):
     @abstractmethod
     def __call__(self, X, Y=None):
         """Return the Gram matrix between the rows of `X` and those of `Y` (default: `X`)."""
+
+    def check_cells(self, X):
+        """Raise if a cell that the kernel reads is missing or infinite; by default a Gram will tell."""
 
     def write(self, X, Y, out):
         """Write the Gram matrix to an array that is there already."""
@@ -80,8 +89,7 @@ class Kernel(BaseEstimator, ABC):
 
     def diag(self, X):
         """Return ``k(x, x)`` for every row of `X`."""
-        n_rows = X.shape[0] if hasattr(X, "shape") else len(X)
-        singles = (take(X, [i]) for i in range(n_rows))
+        singles = (take(X, [i]) for i in range(count_rows(X)))
         return np.array([float(self(row)[0, 0]) for row in singles])
 
     def features(self, X):
@@ -120,10 +128,11 @@ class CallableKernel(Kernel):
     def __call__(self, X, Y=None):  # noqa: D102
         other = X if Y is None else Y
         gram = np.asarray(self.function(X, other), dtype=np.float64)
-        if gram.shape != (len(X), len(other)):
+        shape = count_rows(X), count_rows(other)
+        if gram.shape != shape:
             raise ValueError(
-                f"A kernel function must return shape ({len(X)}, {len(other)}) here, "
-                f"got {gram.shape}; it is called as function(X, Y)."
+                f"A kernel function must return shape {shape} here, got {gram.shape}; it is called as "
+                "function(X, Y)."
             )
         return gram
 
@@ -132,13 +141,21 @@ class VectorKernel(Kernel):
     """A kernel on some or all columns of a numeric table."""
 
     columns = None
+    impute = None
     nonnegative = False
     standardize = False
 
+    takes_sparse = False
+    """Whether the kernel reads CSR matrices as they are."""
+
     def fit(self, X, sample_weight=None):
         """Learn data-driven parameters from the training rows."""
+        if self.impute is not None:
+            check_option("impute", self.impute, (*FILLS, None))
+            table = self._numbers(X)
+            self.fills_ = learn_fills(self.impute, table, sample_weight, column_names(X, self.columns))
         if self.standardize:
-            self.scaler_ = StandardScaler().fit(self._numbers(X), sample_weight=sample_weight)
+            self.scaler_ = StandardScaler().fit(self._filled(X), sample_weight=sample_weight)
         self._learn(self._table(X), sample_weight)
         return self
 
@@ -147,6 +164,14 @@ class VectorKernel(Kernel):
 
     def diag(self, X):  # noqa: D102
         return self._diag(self._table(X))
+
+    @property
+    def takes_missing(self):  # type: ignore[override]
+        """Whether missing cells are filled."""
+        return self.impute is not None
+
+    def check_cells(self, X):  # noqa: D102
+        self._numbers(X)
 
     def _learn(self, table, sample_weight):
         """Set learned attributes; nothing by default."""
@@ -158,39 +183,64 @@ class VectorKernel(Kernel):
     def _diag(self, table): ...
 
     def _table(self, X):
-        """Return the chosen columns, standardised if they are to be."""
-        numbers = self._numbers(X)
+        """Return the chosen columns, filled and standardised if they are to be."""
+        numbers = self._filled(X)
         if not self.standardize:
             return numbers
         check_is_fitted(self, "scaler_")
         return self.scaler_.transform(numbers)
 
+    def _filled(self, X):
+        """Return the chosen columns without gaps."""
+        numbers = self._numbers(X)
+        if self.impute is None:
+            return numbers
+        check_is_fitted(self, "fills_")
+        return np.where(np.isnan(numbers), self.fills_, numbers)
+
     def _numbers(self, X):
-        """Return the chosen columns as finite float64 numbers."""
+        """Return the chosen columns as float64 numbers: finite, but for gaps that are filled later."""
         name = type(self).__name__
-        picked = X
-        if self.columns is not None:
-            single = isinstance(self.columns, str | numbers.Integral)
-            chosen = [self.columns] if single else self.columns
-            try:
-                picked = take(X, chosen, axis=1)
-            except (IndexError, KeyError, ValueError) as error:
-                raise ValueError(f"{name} cannot take `columns` {self.columns!r}: {error}") from error
+        picked = pick_columns(as_csr(X), self.columns, name)
+        if sparse.issparse(picked):
+            self._check_sparse(name)
         try:
-            table = check_array(_plain(picked), dtype=np.float64, input_name="X")
+            table = check_array(
+                _plain(picked), dtype=np.float64, accept_sparse="csr", ensure_all_finite=False, input_name="X"
+            )
         except ValueError as error:
             if "could not convert string" in str(error):
                 raise ValueError(
                     f"{name} needs numeric columns, got text ({error}); choose numeric `columns`, "
-                    "encode the text, or use a kernel for sequences."
+                    "take `Overlap` for categories, or use a kernel for sequences."
                 ) from error
             raise
-        if self.nonnegative and table.min() < 0.0:
+        check_cells(table, lambda: (row_names(X), column_names(X, self.columns)), missing=self.takes_missing)
+        values = table.data if sparse.issparse(table) else table
+        if self.nonnegative and (values < 0.0).any():
             raise ValueError(
-                f"{name} needs columns without negative values, got {table.min():.6g}; "
+                f"{name} needs columns without negative values, got {np.nanmin(values):.6g}; "
                 "use histograms or counts, or another kernel."
             )
         return table
+
+    def _check_sparse(self, name):
+        """Raise if the kernel would have to fill a sparse matrix with numbers."""
+        if not self.takes_sparse:
+            raise ValueError(
+                f"{name} needs dense rows, got a sparse matrix; use Linear, Polynomial, RBF, Cosine or "
+                "Tanimoto, or make a few columns dense."
+            )
+        if self.standardize:
+            raise ValueError(
+                f"{name} cannot standardise a sparse matrix, whose zeros would become other numbers; set "
+                "`standardize=False`, and scale its columns without centring (MaxAbsScaler) if that is meant."
+            )
+        if self.impute is not None:
+            raise ValueError(
+                f"{name} fills gaps in dense rows, got `impute={self.impute!r}` with a sparse matrix, where "
+                "what is not stored is zero; set `impute=None`."
+            )
 
 
 class Linear(VectorKernel):
@@ -202,6 +252,11 @@ class Linear(VectorKernel):
         Columns to use; names need a data frame.
     standardize : bool, default=False
         Give every column mean zero and variance one, learned on the training rows.
+    impute : {"median", "mean"}, optional
+        What missing cells are filled with: the median or mean of their column in the training rows. By
+        default they are an error.
+    view : str, optional
+        The view that it reads, where the rows are `~localmkl.Views`.
 
     Examples
     --------
@@ -211,19 +266,23 @@ class Linear(VectorKernel):
            [ 8., 16.]])
     """
 
-    def __init__(self, columns=None, standardize=False):
+    takes_sparse = True
+
+    def __init__(self, columns=None, standardize=False, impute=None, view=None):
         self.columns = columns
         self.standardize = standardize
+        self.impute = impute
+        self.view = view
 
     def _gram(self, table, other):
         return linear_kernel(table, other)
 
     def features(self, X):
-        """Return the chosen columns, standardised if they are to be."""
+        """Return the chosen columns, filled and standardised if they are to be."""
         return self._table(X)
 
     def _diag(self, table):
-        return np.einsum("ik,ik->i", table, table)
+        return row_norms(table, squared=True)
 
 
 class Polynomial(VectorKernel):
@@ -241,6 +300,11 @@ class Polynomial(VectorKernel):
         Columns to use; names need a data frame.
     standardize : bool, default=False
         Give every column mean zero and variance one, learned on the training rows.
+    impute : {"median", "mean"}, optional
+        What missing cells are filled with: the median or mean of their column in the training rows. By
+        default they are an error.
+    view : str, optional
+        The view that it reads, where the rows are `~localmkl.Views`.
 
     Examples
     --------
@@ -250,12 +314,18 @@ class Polynomial(VectorKernel):
            [ 9., 25.]])
     """
 
-    def __init__(self, degree=2, gamma=None, coef0=1.0, columns=None, standardize=False):
+    takes_sparse = True
+
+    def __init__(
+        self, degree=2, gamma=None, coef0=1.0, columns=None, standardize=False, impute=None, view=None
+    ):
         self.degree = degree
         self.gamma = gamma
         self.coef0 = coef0
         self.columns = columns
         self.standardize = standardize
+        self.impute = impute
+        self.view = view
 
     def _learn(self, table, sample_weight):
         check_integer("degree", self.degree, low=1)
@@ -268,7 +338,7 @@ class Polynomial(VectorKernel):
 
     def _diag(self, table):
         gamma = 1.0 / table.shape[1] if self.gamma is None else self.gamma
-        return (gamma * np.einsum("ik,ik->i", table, table) + self.coef0) ** self.degree
+        return (gamma * row_norms(table, squared=True) + self.coef0) ** self.degree
 
 
 class RBF(VectorKernel):
@@ -285,6 +355,11 @@ class RBF(VectorKernel):
         Columns to use; names need a data frame.
     standardize : bool, default=False
         Give every column mean zero and variance one, learned on the training rows.
+    impute : {"median", "mean"}, optional
+        What missing cells are filled with: the median or mean of their column in the training rows. By
+        default they are an error.
+    view : str, optional
+        The view that it reads, where the rows are `~localmkl.Views`.
 
     Attributes
     ----------
@@ -299,11 +374,15 @@ class RBF(VectorKernel):
            [0.607, 1.   ]])
     """
 
-    def __init__(self, gamma="scale", factor=1.0, columns=None, standardize=False):
+    takes_sparse = True
+
+    def __init__(self, gamma="scale", factor=1.0, columns=None, standardize=False, impute=None, view=None):
         self.gamma = gamma
         self.factor = factor
         self.columns = columns
         self.standardize = standardize
+        self.impute = impute
+        self.view = view
 
     def _learn(self, table, sample_weight):
         self.gamma_ = self._width(table, sample_weight)
@@ -321,98 +400,57 @@ class RBF(VectorKernel):
             check_number("gamma", self.gamma, low=0.0, low_open=True, finite=True)
             return self.factor * float(self.gamma)
         if self.gamma == "scale":
-            weights = np.ones(table.shape[0]) if sample_weight is None else sample_weight
-            means = np.average(table, axis=0, weights=weights)
-            # The variance over all entries, rows counted by weight.
-            spread = np.average((table - means.mean()) ** 2, axis=0, weights=weights).mean()
+            spread = spread_of(table, sample_weight)
             return self.factor / (table.shape[1] * spread) if spread > 0.0 else self.factor
         if self.gamma == "median":
-            distances, weights = _pairwise_sample(table, sample_weight, _squared_distances)
-            return self.factor / _weighted_median(distances, weights) if distances.size else self.factor
+            distances, weights = pairwise_sample(table, sample_weight, _squared_distances)
+            return self.factor / weighted_median(distances, weights) if distances.size else self.factor
         raise ValueError(f"`gamma` must be a positive number, 'scale' or 'median', got {self.gamma!r}.")
 
 
-class Chi2(VectorKernel):
-    """The exponential chi-squared kernel of histograms.
+class Cosine(VectorKernel):
+    """The cosine of the angle between rows, ``x'y / (||x|| ||y||)``.
 
-    Parameters
-    ----------
-    gamma : float or "mean", default="mean"
-        ``"mean"`` is one over the mean chi-squared distance between training rows that differ.
-    columns : int, str, slice or list of them, optional
-        Columns to use; names need a data frame.
-
-    Attributes
-    ----------
-    gamma_ : float
-        The value used.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> Chi2(gamma=1.0)(np.array([[1.0, 3.0], [2.0, 2.0]])).round(3)
-    array([[1.   , 0.587],
-           [0.587, 1.   ]])
-    """
-
-    nonnegative = True
-
-    def __init__(self, gamma="mean", columns=None):
-        self.gamma = gamma
-        self.columns = columns
-
-    def _learn(self, table, sample_weight):
-        self.gamma_ = self._width(table, sample_weight)
-
-    def _gram(self, table, other):
-        gamma = self.gamma_ if hasattr(self, "gamma_") else self._width(table, None)
-        return chi2_kernel(_writeable(table), None if other is None else _writeable(other), gamma=gamma)
-
-    def _diag(self, table):
-        return np.ones(table.shape[0])
-
-    def _width(self, table, sample_weight):
-        if isinstance(self.gamma, numbers.Real):
-            check_number("gamma", self.gamma, low=0.0, low_open=True, finite=True)
-            return float(self.gamma)
-        if self.gamma == "mean":
-            distances, weights = _pairwise_sample(table, sample_weight, _chi2_distances)
-            return 1.0 / float(np.average(distances, weights=weights)) if distances.size else 1.0
-        raise ValueError(f"`gamma` must be a positive number or 'mean', got {self.gamma!r}.")
-
-
-class HistogramIntersection(VectorKernel):
-    """``sum_k min(x_k, y_k)`` for histograms.
+    A row of zeros is like nothing, not even itself.
 
     Parameters
     ----------
     columns : int, str, slice or list of them, optional
         Columns to use; names need a data frame.
+    standardize : bool, default=False
+        Give every column mean zero and variance one, learned on the training rows.
+    impute : {"median", "mean"}, optional
+        What missing cells are filled with: the median or mean of their column in the training rows. By
+        default they are an error.
+    view : str, optional
+        The view that it reads, where the rows are `~localmkl.Views`.
 
     Examples
     --------
     >>> import numpy as np
-    >>> HistogramIntersection()(np.array([[1.0, 3.0], [2.0, 1.0]]))
-    array([[4., 2.],
-           [2., 3.]])
+    >>> Cosine()(np.array([[1.0, 0.0], [3.0, 4.0], [0.0, 0.0]]))
+    array([[1. , 0.6, 0. ],
+           [0.6, 1. , 0. ],
+           [0. , 0. , 0. ]])
     """
 
-    nonnegative = True
+    takes_sparse = True
 
-    def __init__(self, columns=None):
+    def __init__(self, columns=None, standardize=False, impute=None, view=None):
         self.columns = columns
+        self.standardize = standardize
+        self.impute = impute
+        self.view = view
 
     def _gram(self, table, other):
-        other = table if other is None else other
-        # min(a, b) = (a + b - |a - b|) / 2
-        gram = manhattan_distances(table, other)
-        np.subtract(table.sum(axis=1)[:, None], gram, out=gram)
-        gram += other.sum(axis=1)
-        gram *= 0.5
-        return gram
+        return linear_kernel(normalize(table), None if other is None else normalize(other))
+
+    def features(self, X):
+        """Return the rows with length one."""
+        return normalize(self._table(X))
 
     def _diag(self, table):
-        return table.sum(axis=1)
+        return (row_norms(table, squared=True) > 0.0).astype(np.float64)
 
 
 def default_kernels():
@@ -440,7 +478,7 @@ def _plain(table):
     return table
 
 
-def _pairwise_sample(table, sample_weight, distances):
+def pairwise_sample(table, sample_weight, distances):
     """Return the distances between rows that differ, and how often each pair counts.
 
     Of more than `MEDIAN_ROWS` rows, this many are looked at, evenly chosen. Equal rows are left out, so
@@ -457,22 +495,6 @@ def _pairwise_sample(table, sample_weight, distances):
     return found[differ], counts[differ]
 
 
-def _weighted_median(values, weights):
-    order = np.argsort(values)
-    shares = np.cumsum(weights[order])
-    middle = 0.5 * shares[-1]
-    low, high = (np.searchsorted(shares, middle, side=side) for side in ("left", "right"))
-    return float(values[order[[low, high]]].mean())
-
-
 def _squared_distances(table):
-    return euclidean_distances(table - table.mean(axis=0), squared=True)
-
-
-def _chi2_distances(table):
-    return -additive_chi2_kernel(_writeable(table))
-
-
-def _writeable(table):
-    """Return the table, copied if it is read-only (frames, memory maps): additive chi2 cannot read it."""
-    return np.require(table, requirements="W")
+    centred = table if sparse.issparse(table) else table - table.mean(axis=0)
+    return euclidean_distances(centred, squared=True)

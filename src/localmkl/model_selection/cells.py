@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.base import clone, is_classifier
 
 from localmkl._resources import NUMBER
-from localmkl._sklearn import score, scorers_in, split_params, split_rows
+from localmkl._sklearn import count_rows, score, scorers_in, split_params, split_rows
 from localmkl.estimators.base import COSINE
 from localmkl.estimators.column import decided_together, fit_column
 from localmkl.estimators.gating import GATE_MATRICES
@@ -113,7 +113,7 @@ class Job:
         most = max(len(fold.test) * len(fold.train) for fold in folds)
         on_folds = [NUMBER * GATE_MATRICES * min(most, BLOCK_ENTRIES)]
         on_folds += [self._bytes_of_fit(model, len(fold.train), widest) for model in models for fold in folds]
-        return max(on_folds), max(self._bytes_of_fit(model, len(self.X), 1) for model in models)
+        return max(on_folds), max(self._bytes_of_fit(model, count_rows(self.X), 1) for model in models)
 
     def _bytes_of_fit(self, model, n_samples, side_by_side):
         given = isinstance(self.X, Stack)

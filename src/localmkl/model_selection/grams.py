@@ -12,6 +12,7 @@ import numpy as np
 
 from localmkl._files import scratch_array
 from localmkl._resources import FEWER, available_memory, disk_room, matrix_bytes, require_memory
+from localmkl._sklearn import count_rows
 from localmkl.estimators.base import COSINE
 from localmkl.estimators.context import FoldContext, identity
 from localmkl.estimators.factors import features_bytes, unit_rows
@@ -73,13 +74,13 @@ class SharedGrams:
             beside = workers * (beside + WORKER) + self._copied_for_workers()
             self._require_room(every)
         on_features = isinstance(self.X, FactorStack) or first[2] is not None
-        computing = 2 * matrix_bytes(len(self.X)) if every and not on_features else 0
+        computing = 2 * matrix_bytes(count_rows(self.X)) if every and not on_features else 0
         beside, at_last = max(beside, computing), max(at_last, computing)
         available = available_memory()
         together = max(every + beside, last + at_last)
         in_turn = not self.in_files and available is not None and together > available
         needed = max(one_by_one + beside, last + at_last) if in_turn else together
-        require_memory(needed, f"The search on {len(self.X)} rows", self.lighter)
+        require_memory(needed, f"The search on {count_rows(self.X)} rows", self.lighter)
         return in_turn
 
     def _require_room(self, needed):
@@ -98,10 +99,10 @@ class SharedGrams:
         if isinstance(self.X, FactorStack):
             return 0
         if isinstance(self.X, Stack):
-            return self.X.n_kernels * matrix_bytes(len(self.X)) if cosine else 0
+            return self.X.n_kernels * matrix_bytes(count_rows(self.X)) if cosine else 0
         if rank is not None:
-            return features_bytes(len(self.X), len(states) * rank[0])
-        return len(states) * matrix_bytes(len(self.X))
+            return features_bytes(count_rows(self.X), len(states) * rank[0])
+        return len(states) * matrix_bytes(count_rows(self.X))
 
     def _copied_for_workers(self):
         """Return the bytes of a given stack in memory: workers read a copy, in memory that they share."""
@@ -142,7 +143,7 @@ class SharedGrams:
         """
         if kernels is None:
             self.X.check_training()
-            ones = np.ones((self.X.n_kernels, len(self.X)))
+            ones = np.ones((self.X.n_kernels, count_rows(self.X)))
             if cosine and isinstance(self.X, FactorStack):
                 return unit_rows(self.X), ones
             return self._divided(self.X) if cosine else (self.X, ones)
@@ -171,7 +172,7 @@ class SharedGrams:
         return GramStack(grams).vouch("finite", "symmetric"), scales
 
     def _allocate(self, n_kernels):
-        shape = n_kernels, len(self.X), len(self.X)
+        shape = n_kernels, count_rows(self.X), count_rows(self.X)
         if not self.in_files:
             return np.empty(shape)
         return scratch_array(shape)

@@ -192,7 +192,7 @@ class MKLSearchCV(BaseSearchCV):
 
         Parameters
         ----------
-        X : array, data frame, sequences or GramStack
+        X : array, sparse matrix, data frame, sequences or GramStack
             Rows, or their square stack when precomputed.
         y : array-like of shape (n_samples,)
         **params : dict

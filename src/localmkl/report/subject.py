@@ -5,11 +5,12 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 from sklearn.base import is_classifier
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from localmkl._checks import listed
+from localmkl._checks import is_missing, listed
 from localmkl.estimators.base import BaseMKL
 from localmkl.estimators.groups import Grouped, rows_of, with_groups
 from localmkl.estimators.probabilities import has_probabilities
@@ -450,11 +451,20 @@ def _marks(model, X):
 def _fingerprints(rows):
     """Return something that is the same for equal rows, for each row."""
     if hasattr(rows, "iloc"):
-        return list(map(tuple, rows.to_numpy(dtype=object)))
+        rows = rows.to_numpy(dtype=object)
+    if sparse.issparse(rows):
+        ends = rows.indptr[1:-1]
+        parts = zip(np.split(rows.indices, ends), np.split(rows.data, ends), strict=True)
+        return [(places.tobytes(), values.tobytes()) for places, values in parts]
     rows = np.asarray(rows)
     if rows.dtype == object:
-        return rows.tolist() if rows.ndim == 1 else list(map(tuple, rows))
+        return rows.tolist() if rows.ndim == 1 else [_comparable(row) for row in rows.tolist()]
     return [row.tobytes() for row in np.ascontiguousarray(rows)]
+
+
+def _comparable(row):
+    """Return the cells of a row with None for those that are missing: NaN is not equal to itself."""
+    return tuple(None if is_missing(cell) else cell for cell in row)
 
 
 def _is_symmetric(stack):

@@ -25,11 +25,11 @@ class Accuracy:
         self.last_gap = np.inf
 
     @classmethod
-    def of(cls, problem, start, tol):
+    def of(cls, problem, start, tol, share=INNER_SHARE):
         """Return the precision to begin with: that of the end, where the start may be the end."""
         if problem.frozen:
             return cls(0.9 * tol, 0.9 * tol)
-        accuracy = cls(INNER_SHARE * tol, NEAR_SHARE * tol if start.near else FIRST_TARGET)
+        accuracy = cls(share * tol, NEAR_SHARE * tol if start.near else FIRST_TARGET)
         accuracy.last_gap = 0.0 if start.near else np.inf
         return accuracy
 
@@ -40,7 +40,7 @@ class Accuracy:
 
     def sharpen(self):
         """Ask for more from now on: where weights vanish (p = 1), gaps go with the root of the inner ones."""
-        self.sharpest = max(0.1 * self.sharpest, SHARPEST_TARGET)
+        self.sharpest = max(0.3 * self.sharpest, SHARPEST_TARGET)
 
     @property
     def exhausted(self):

@@ -32,10 +32,10 @@ MOST_FREE = 1000
 """Free rows from which curvatures are taken; of more, a random share."""
 MARGIN = 5.0
 """Rows at a bound count as settled if they want to stay there by this multiple of the mean violation."""
-SWEEPS = 3, 30
+SWEEPS = 3, 100
 """Fewest and most sweeps between two looks at all rows; a look costs about one sweep over all rows."""
-FADED, INVISIBLE_GAIN = 0.03, 0.01
-"""Share of the first sweep's gain, and of the gap asked for, at which further sweeps bring too little."""
+FADED, HOPELESS = 0.03, 300
+"""Share of the first sweep's gain that is little; sweeps that may be missing while they gain no more."""
 PART_SHARE = 0.3
 """Precision asked of a part, as a share of what is asked of the inner problem."""
 CRAWL, FIRST_SPEED = 1.0, 2.0
@@ -44,6 +44,8 @@ SINGLE = 1e-5
 """Relative gap below which sweeps need float64."""
 MOST_ROUNDS = 1000
 """Looks at all rows in one inner problem, to end."""
+MOST_GLANCES = 10
+"""Looks at rows that are not settled between two looks at all rows."""
 MOST_IDLE = 12
 """Looks that may pass without the gap losing a tenth."""
 FIRST_REACH = 100.0
@@ -82,8 +84,9 @@ class Descent:
         self.problem, self.team = problem, team
         self.weights, self.precise = np.empty(0), False
         self.multiplier = self.intercept = self.width = 0.0
+        self.unbalanced = True
         self.cold, self.idle = True, False
-        self.moved = self.turned = self.changed = True
+        self.moved = self.turned = self.blurred = self.changed = True
         self.n_active = problem.n_samples
         self.looks = self.sweeps = self.parts = self.steps = 0
         self.extent = max(team.ask("extent"))
@@ -128,7 +131,7 @@ class Descent:
             self._blur(self.width * max(np.sqrt(share / self.blur_gap), MOST_BLURRED))
 
     def _blur(self, width):
-        self.width, self.changed = width, True
+        self.width, self.blurred, self.changed = width, True, True
         self.team.ask("blur", width)
 
     def solve(self, weights, target):
@@ -139,21 +142,23 @@ class Descent:
             self._begin()
         if self.changed:
             self.look()
-        best, self.idle, waiting = self.gap, False, 0
+        best, waiting, glances, self.idle = np.inf, 0, 0, False
         method, self.speed = self.sweep, FIRST_SPEED
         for _ in range(MOST_ROUNDS):
-            if self.gap <= target * self.primal:
-                break
-            before = self.gap
+            enough = self.gap <= target * self.primal
+            if self.whole:
+                waiting = 0 if self.gap < 0.9 * best else waiting + 1
+                best, glances, self.idle = min(best, self.gap), 0, waiting > MOST_IDLE
+                if enough or self.idle:
+                    break
+            elif enough or glances >= MOST_GLANCES:
+                self.look()
+                continue
+            before, glances = self.gap, glances + 1
             method(target)
             if self.changed:
-                self.look()
+                self.look(whole=False)
             method = self._next(method, self.gap / before, target)
-            waiting = 0 if self.gap < 0.9 * best else waiting + 1
-            best = min(best, self.gap)
-            if waiting > MOST_IDLE:
-                self.idle = True
-                break
         return self
 
     def _turn(self, weights, precise):
@@ -218,12 +223,13 @@ class Descent:
 
     def _charge(self, share, growth):
         self.team.ask("charge", share, growth)
-        self.moved = self.changed = True
+        self.moved = self.blurred = self.changed = True
 
     def sweep(self, target):
         """Visit the rows that are not settled a few times, until it brings little."""
         stack = self.problem.stack
         images, total, first = stack.spread(self.scaled) * self.sums, self.total, 0.0
+        missing = max(self.gap - target * self.primal, 0.1 * self.gap)
         for _ in range(self._n_sweeps):
             stretch = float(len(self.team))
             aim = Aim(self.scaled, images, self.multiplier, self.rho, total, stretch, self.precise)
@@ -233,7 +239,7 @@ class Descent:
             self.multiplier += self.rho * total
             self.sweeps += 1
             first = max(first, gain)
-            if gain <= max(FADED * first, INVISIBLE_GAIN * target * self.primal):
+            if gain <= FADED * first or gain <= missing / HOPELESS:
                 break
         self.moved = self.changed = True
 
@@ -264,38 +270,49 @@ class Descent:
         self.moved = self.changed = True
         self.parts += 1
 
-    def look(self):
-        """Bring sums, scores and values up to date, and find the rows that are not settled."""
+    def look(self, whole=True):
+        """Bring sums, scores and values up to date, and find the rows that are not settled.
+
+        Parameters
+        ----------
+        whole : bool, default=True
+            Whether at all rows; else settled ones are taken for it.
+        """
         stack, team = self.problem.stack, self.team
-        if self.moved:
+        self.whole = whole or self.turned or self.blurred
+        if self.whole:
+            team.ask("see_all")
+        if self.moved or (self.whole and self.unbalanced):
             answers = team.ask("gather", *self._surplus())
             self.sums, self.total = sum(own for own, _ in answers), sum(own for _, own in answers)
+            self.unbalanced = not self.whole
             norms = stack.fold(np.square(self.sums))
             self.norms = norms if stack.factors is None else norms * stack.factors
-        images = stack.spread(self.scaled) * self.sums if self.moved or self.turned else None
-        terms = team.total("respond", images, self.precise)
+        images = stack.spread(self.scaled) * self.sums
+        terms = team.total("respond", images if self.whole or self.moved else None, self.precise)
         self.terms, self.sharp_terms = terms[0], terms[-1]
         self.intercept = balance_slopes(
             lambda b: team.total("tilt", b),
             INTERCEPT_DIGITS / np.finfo(float).eps * self.extent,
             self.intercept,
         )
-        violation, *costs = team.total("values", self.intercept)
+        violation, *costs = team.total("values", images, self.intercept)
         regulariser = 0.5 * float(np.sum(self.weights * self.norms))
         self.penalty = 0.5 * sum(dual_norm(own, self.problem.p) for own in self.norms)
         self.primal, self.sharp_primal = regulariser + costs[0], regulariser + costs[-1]
         self.dual = self.terms - regulariser
         self.n_active = team.total("shrink", self.intercept, MARGIN * violation / self.problem.n_samples)
-        self.moved = self.turned = self.changed = False
-        self.looks += 1
+        self.moved = self.turned = self.blurred = self.changed = False
+        self.looks += self.whole
 
     def _surplus(self):
         """Return the sign of the dual variables' sum, the share to take of those, whether of free ones."""
         sides = self.team.total("sides")
-        total = sides[1, 1] - sides[1, 0]
+        total = sides[2, 1]
         side = int(total > 0.0)
         free = sides[0, side] > 2.0 * abs(total)
-        return np.sign(total), abs(total) / max(sides[1 - int(free), side], np.finfo(float).tiny), bool(free)
+        share = abs(total) / max(sides[1 - int(free), side], np.finfo(float).tiny)
+        return np.sign(total), min(share, 1.0), bool(free)
 
     def newton(self, target):
         """Take Newton's steps, at a blur that shrinks to what it is; return if they lead nowhere."""
@@ -312,10 +329,10 @@ class Descent:
             self._blur(width)
         self._steps(images, roots, goal)
         if self.changed:
-            self.look()
+            self.look(whole=False)
         if self.gap > before:
             self.team.ask("go_back")
-            self.moved = self.changed = True
+            self.moved = self.blurred = self.changed = True
 
     def _steps(self, images, roots, goal):
         """Take steps until one of them ends where it was meant to, and the gap is small enough."""
@@ -328,7 +345,7 @@ class Descent:
                 break
             images, self.multiplier = point.images, point.intercept
             if point.decrease <= goal and point.length > NEARLY_WHOLE:
-                self.look()
+                self.look(whole=False)
                 if self.gap <= goal:
                     break
             short += point.length < SHORT

@@ -28,6 +28,10 @@ from localmkl.solvers.steps import (
     STUCK,
 )
 
+INNER_SHARE = 0.15
+"""The inner problem's relative gap aimed at, as a share of `tol`; less where that holds the gap up ..."""
+BLUR_SHARE = 0.4
+"""... and the blur's."""
 MOST_REPEATS = 3
 """Times that a step asks for a more precise inner problem before it is taken."""
 
@@ -49,7 +53,7 @@ def solve_factored(
         team = gather_team(problem, feasible_start(alpha, *problem.box()))
     weights, inner, step = start.weights, (descent or Descent)(problem, team), STEPS[solver](problem)
     history: dict[str, list] = {"primal": [], "dual": [], "gap": [], "svm_gap": []}
-    accuracy = Accuracy.of(problem, start, tol)
+    accuracy = Accuracy.of(problem, start, tol, share=INNER_SHARE)
     for iteration in range(1, max_iter + 1):
         solution = _settle(inner, weights, accuracy, tol)
         values = (inner.sharp_primal, inner.full_dual, inner.full_gap, inner.own_gap)
@@ -75,7 +79,7 @@ def solve_factored(
 def _settle(inner, weights, accuracy, tol):
     """Solve the inner problem until it is not what holds the gap up; return the certified answer, if any."""
     if not inner.cold:
-        inner.sharpen(max(0.4 * tol, 0.1 * inner.blurred_gap))
+        inner.sharpen(max(BLUR_SHARE * tol, 0.1 * inner.blurred_gap))
     while True:
         inner.solve(weights, accuracy.target)
         gap, solution = inner.full_gap, None
@@ -88,8 +92,8 @@ def _settle(inner, weights, accuracy, tol):
                 accuracy.sharpen()
             accuracy.follow(inner.blurred_gap)
             return solution
-        if inner.blur_gap > inner.own_gap:
-            inner.sharpen(max(0.4 * tol, 0.1 * inner.blur_gap))
+        if inner.blur_gap > max(inner.own_gap, BLUR_SHARE * tol):
+            inner.sharpen(max(BLUR_SHARE * tol, 0.1 * inner.blur_gap))
         else:
             accuracy.target *= 0.1
 

@@ -34,7 +34,7 @@ MOST_TRIALS = 30
 
 
 class Point(NamedTuple):
-    """Where a step has led: coefficients (l, R) of the features, intercept; length, promised decrease."""
+    """The end of a step: coefficients (l, R) of the features, intercept; length, promised decrease."""
 
     images: np.ndarray
     intercept: float

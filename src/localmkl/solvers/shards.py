@@ -9,7 +9,6 @@ sums, values, one intercept; and some rows, never more than a few thousand. A `T
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -59,11 +58,17 @@ class Shard:
     def __init__(self, problem, alpha, seed):
         self.problem, self.stack = problem, problem.stack
         self.alpha, self.scores = alpha.copy(), np.zeros_like(alpha)
-        self.active = np.arange(len(alpha))
-        self.rest: Any = None
+        self.old = self.alpha
         self.rng = np.random.default_rng(seed)
         self.share, self.loss = 1.0, problem.loss
         self._bound()
+        self.see_all()
+
+    def see_all(self):
+        """Look at all rows from now on, until some of them are settled."""
+        self.active = np.arange(len(self.alpha))
+        self.rest_total, self.rest_terms = 0.0, np.zeros(len(self._losses()))
+        self.rest_sums = np.zeros((self.problem.memberships.shape[1], self.stack.n_features))
 
     def _bound(self):
         """Set costs and what follows of them and of the loss."""
@@ -96,16 +101,19 @@ class Shard:
         return float(self.sizes.sum())
 
     def sides(self):
-        """Return the sizes of the dual variables by sign, (free, all) x (negative, positive)."""
-        parts = [self.alpha[self.free()], self.alpha]
-        return np.array([[-own[own < 0.0].sum(), own[own > 0.0].sum()] for own in parts])
+        """Return the sizes of the active dual variables by sign, free ones and all, and the sum of all."""
+        parts = [self.alpha[self.free()], self.alpha[self.active]]
+        sizes = [[-own[own < 0.0].sum(), own[own > 0.0].sum()] for own in parts]
+        return np.array([*sizes, [0.0, self.rest_total + parts[1].sum()]])
 
     def gather(self, sign, share, free_only):
         """Take a share of the dual variables of one sign away; return a and the sum of what is left."""
         if share > 0.0:
-            chosen = self.free() if free_only else np.arange(len(self.alpha))
+            chosen = self.free() if free_only else self.active
             self.alpha[chosen[self.alpha[chosen] * sign > 0.0]] *= 1.0 - share
-        return self._moments(np.arange(len(self.alpha)), self.alpha), float(self.alpha.sum())
+        own = self.alpha[self.active]
+        self.sums = self.rest_sums + self._moments(self.active, own)
+        return self.sums, self.rest_total + float(own.sum())
 
     def _moments(self, rows, values):
         """Return ``Phi' (c_j * values)`` of some rows."""
@@ -119,48 +127,67 @@ class Shard:
 
     def free(self):
         """Return the rows whose dual variables small changes of the weights move."""
-        inside = (self.alpha > self.lower) & (self.alpha < self.upper)
+        alpha = self.alpha[self.active]
+        inside = (alpha > self.lower[self.active]) & (alpha < self.upper[self.active])
         if isinstance(self.loss, Boxed) and self.loss.tube > 0.0:
-            inside &= self.alpha != 0.0
-        return np.flatnonzero(inside)
+            inside &= alpha != 0.0
+        return self.active[inside]
 
     def respond(self, images, precise):
-        """Compute the scores of all rows, without intercept, if there are images; return sums of dual terms.
+        """Compute the scores of the active rows, without intercept, if there are images; return dual terms.
 
-        First those of the loss as it is now, then those of the loss without blur.
+        Their sums over all rows: first those of the loss as it is now, then those of the loss without blur.
         """
         if images is not None:
-            self.scores = self._outputs(np.arange(len(self.alpha)), images, precise)
-        y = self.problem.y
-        return np.array([loss.dual_terms(self.alpha, y, self.C).sum() for loss in self._losses()])
+            self.scores[self.active] = self._outputs(self.active, images, precise)
+        return self.rest_terms + self._terms(self.active)
+
+    def _terms(self, rows):
+        part = self.alpha[rows], self.problem.y[rows], self.C[rows]
+        return np.array([loss.dual_terms(*part).sum() for loss in self._losses()])
 
     def _losses(self):
         return (self.loss,) if self.loss is self.problem.loss else (self.loss, self.problem.loss)
 
     def tilt(self, intercept):
         """Return slope and curvature of the sum of the losses in the direction of the intercept."""
-        return np.array(self.loss.slopes(self.scores + intercept, self.problem.y, self.C))
+        part = self.scores[self.active] + intercept, self.problem.y[self.active], self.C[self.active]
+        slope, curvature = self.loss.slopes(*part)
+        return np.array([slope - self.rest_total, curvature])
 
-    def values(self, intercept):
-        """Return the sum of the violations of optimality, and of the losses, as now and without blur."""
-        outputs, y = self.scores + intercept, self.problem.y
-        slope = y - outputs - self.ridge * self.alpha
-        up = np.where(self.alpha < self.upper, np.maximum(slope, 0.0), 0.0)
-        down = np.where(self.alpha > self.lower, np.maximum(-slope, 0.0), 0.0)
-        costs = [self.C @ loss.value(outputs, y) for loss in self._losses()]
+    def values(self, images, intercept):
+        """Return the sum of the violations of optimality, and of the losses, as now and without blur.
+
+        Settled rows are on a line of their loss: it costs its dual term less alpha times the score.
+        """
+        rows, y = self.active, self.problem.y[self.active]
+        outputs = self.scores[rows] + intercept
+        slope = y - outputs - self.ridge[rows] * self.alpha[rows]
+        up = np.where(self.alpha[rows] < self.upper[rows], np.maximum(slope, 0.0), 0.0)
+        down = np.where(self.alpha[rows] > self.lower[rows], np.maximum(-slope, 0.0), 0.0)
+        costs = np.array([self.C[rows] @ loss.value(outputs, y) for loss in self._losses()])
+        costs += self.rest_terms - np.vdot(self.rest_sums, images) - self.rest_total * intercept
         return np.array([np.maximum(up, down).sum(), *costs])
 
     def shrink(self, intercept, margin):
         """Leave out rows that want to stay at a bound by more than a margin; return how many are left."""
-        if isinstance(self.loss, Boxed):
-            slope = self.problem.y - self.scores - intercept - self.ridge * self.alpha
-            stay = (self.alpha <= self.lower) & (slope + self.loss.tube < -margin)
-            stay |= (self.alpha >= self.upper) & (slope - self.loss.tube > margin)
-            if self.loss.tube > 0.0:
-                stay |= (self.alpha == 0.0) & (np.abs(slope) < self.loss.tube - margin)
-            self.active = np.flatnonzero(~stay)
-        self.rest = None
+        if not isinstance(self.loss, Boxed):
+            return len(self.active)
+        rows, alpha = self.active, self.alpha[self.active]
+        slope = self.problem.y[rows] - self.scores[rows] - intercept - self.ridge[rows] * alpha
+        stay = (alpha <= self.lower[rows]) & (slope + self.loss.tube < -margin)
+        stay |= (alpha >= self.upper[rows]) & (slope - self.loss.tube > margin)
+        if self.loss.tube > 0.0:
+            stay |= (alpha == 0.0) & (np.abs(slope) < self.loss.tube - margin)
+        self.settle(stay)
         return len(self.active)
+
+    def settle(self, stay):
+        """Take some of the active rows for settled: from now on they are looked at no more."""
+        settled, self.active = self.active[stay], self.active[~stay]
+        self.rest_sums = self.sums - self._moments(self.active, self.alpha[self.active])
+        self.rest_total += float(self.alpha[settled].sum())
+        self.rest_terms = self.rest_terms + self._terms(settled)
 
     def sweep(self, aim):
         """Improve the dual variables of the active rows, each once; return changes of images and sum, a gain.
@@ -225,16 +252,12 @@ class Shard:
         Return gradient and slope of the intercept, the bends of both along it, and the number of bent rows.
         """
         rows, y, C = self.active, self.problem.y[self.active], self.C[self.active]
-        if self.rest is None:
-            others = self.alpha.copy()
-            others[rows] = 0.0
-            self.rest = self._moments(np.arange(len(others)), others), float(others.sum())
         self.at = self._outputs(rows, images, precise) + intercept
         self.bend = C * self.loss.curvature(self.at, y)
         self.wanted = self.loss.dual_variables(self.at, y, C)
-        gradient, total = self._moments(rows, self.wanted) + self.rest[0], self.wanted.sum() + self.rest[1]
-        n_bent = np.count_nonzero(self.bend)
-        return -gradient, -total, self._moments(rows, self.bend), self.bend.sum(), n_bent
+        gradient, total = self._moments(rows, self.wanted), self.wanted.sum()
+        gradient, total = -gradient - self.rest_sums, -total - self.rest_total
+        return gradient, total, self._moments(rows, self.bend), self.bend.sum(), np.count_nonzero(self.bend)
 
     def product(self, images, precise):
         """Return the change of the gradient in some direction, the intercept staying as it is."""
@@ -255,7 +278,7 @@ class Shard:
 
     def direct(self, images, intercept, precise):
         """Take note of the direction of a step."""
-        self.rest_along = float(np.vdot(self.rest[0], images)) + self.rest[1] * intercept
+        self.rest_along = float(np.vdot(self.rest_sums, images)) + self.rest_total * intercept
         self.away = self._outputs(self.active, images, precise) + intercept
 
     def along(self, length):

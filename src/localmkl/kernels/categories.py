@@ -1,0 +1,125 @@
+"""Kernels on categories.
+
+Overlap   #{c : x_c = y_c} / n_columns
+"""
+
+import numpy as np
+from scipy import sparse
+from sklearn.utils.validation import check_is_fitted
+
+from localmkl._checks import is_missing
+from localmkl._sklearn import count_rows
+from localmkl.kernels.cells import pick_columns
+from localmkl.kernels.vectors import Kernel
+
+
+class Overlap(Kernel):
+    """The share of the chosen columns in which two rows agree.
+
+    Columns hold words, numbers or categoricals of pandas. A missing value is a category of its own, so two
+    rows that both lack a value agree. A value that the training rows do not have is unlike all of theirs; two
+    new rows agree where they have the same one. That is the scalar product of indicators, one for each
+    value that there may ever be, and thus positive semidefinite on any rows.
+
+    Parameters
+    ----------
+    columns : int, str, slice or list of them, optional
+        Columns to use; names need a data frame.
+    view : str, optional
+        The view that it reads, where the rows are `~localmkl.Views`.
+
+    Attributes
+    ----------
+    categories_ : list of list
+        The values of each column in the training rows, None for a missing one.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> Overlap()(np.array([["female", "II"], ["male", "II"], ["male", "III"]]))
+    array([[1. , 0.5, 0. ],
+           [0.5, 1. , 0.5],
+           [0. , 0.5, 1. ]])
+    """
+
+    finite = True
+    takes_missing = True
+    takes_text = True
+
+    def __init__(self, columns=None, view=None):
+        self.columns = columns
+        self.view = view
+
+    def fit(self, X, sample_weight=None):
+        """Learn which values the columns have."""
+        counted = slice(None) if sample_weight is None else np.flatnonzero(sample_weight)
+        self.categories_ = [
+            sorted(dict.fromkeys(column[counted].tolist()), key=_kind_and_text) for column in self._cells(X)
+        ]
+        return self
+
+    def __call__(self, X, Y=None):  # noqa: D102
+        own = self._cells(X)
+        other = own if Y is None else self._cells(Y)
+        gram = np.zeros((len(own[0]), len(other[0])))
+        for mine, theirs in zip(own, other, strict=True):
+            numbers: dict = {}
+            gram += _numbered(mine, numbers)[:, None] == _numbered(theirs, numbers)
+        return gram / len(own)
+
+    def diag(self, X):  # noqa: D102
+        return np.ones(count_rows(X))
+
+    def features(self, X):
+        """Return an indicator of each value in the training rows, as CSR; other values have none."""
+        check_is_fitted(self, "categories_")
+        parts = [
+            _indicators(column, categories)
+            for column, categories in zip(self._cells(X), self.categories_, strict=True)
+        ]
+        return sparse.hstack(parts, format="csr") / np.sqrt(len(parts))
+
+    def _cells(self, X):
+        """Return the chosen columns, a list of arrays of objects, None where a value is missing."""
+        name = type(self).__name__
+        if sparse.issparse(X):
+            raise ValueError(
+                f"{name} needs columns of categories, got a sparse matrix; use Cosine or Tanimoto."
+            )
+        if not hasattr(X, "iloc"):
+            X = np.asarray(X, dtype=object)
+        if np.ndim(X) == 1:
+            return [_with_none(np.asarray(X, dtype=object))]
+        picked = pick_columns(X, self.columns, name)
+        if hasattr(picked, "iloc"):
+            columns = [picked.iloc[:, place].to_numpy(dtype=object) for place in range(picked.shape[1])]
+        else:
+            columns = list(picked.T)
+        if not columns:
+            raise ValueError(f"{name} needs at least one column, got none.")
+        return [_with_none(column) for column in columns]
+
+
+def _with_none(column):
+    """Return a column with None for all that stands for a missing value."""
+    cells = np.empty(len(column), dtype=object)
+    cells[:] = [None if is_missing(value) else value for value in column.tolist()]
+    return cells
+
+
+def _kind_and_text(value):
+    """Return what values of any types are sorted by, so that the same ones come in the same order."""
+    return type(value).__name__, str(value)
+
+
+def _numbered(column, numbers):
+    """Return a number for each value, the same for equal ones; `numbers` keeps them."""
+    return np.array([numbers.setdefault(value, len(numbers)) for value in column.tolist()])
+
+
+def _indicators(column, categories):
+    places = {value: place for place, value in enumerate(categories)}
+    found = np.array([places.get(value, -1) for value in column.tolist()])
+    rows = np.flatnonzero(found >= 0)
+    shape = len(column), len(categories)
+    return sparse.csr_array((np.ones(len(rows)), (rows, found[rows])), shape=shape)

@@ -1,0 +1,98 @@
+"""Cells of a table: their names in messages, and what fills the missing ones."""
+
+from numbers import Integral
+
+import numpy as np
+
+from localmkl._checks import shown
+from localmkl._sklearn import count_rows, take
+
+
+def learn_fills(kind, table, sample_weight, names):
+    """Return the number that fills the gaps of each column, (n_columns,).
+
+    Parameters
+    ----------
+    kind : {"median", "mean"}
+    table : ndarray of shape (n_rows, n_columns)
+        Training rows, NaN where a cell is missing.
+    sample_weight : ndarray of shape (n_rows,) or None
+        A row of weight w counts as w equal rows.
+    names : list
+        Of the columns, for messages.
+
+    Examples
+    --------
+    >>> table = np.array([[1.0, 5.0], [2.0, np.nan], [6.0, np.nan]])
+    >>> learn_fills("median", table, None, ["a", "b"])
+    array([2., 5.])
+    """
+    weights = np.ones(len(table)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+    counted = ~np.isnan(table) & (weights > 0.0)[:, None]
+    empty = np.flatnonzero(~counted.any(axis=0))
+    if len(empty):
+        raise ValueError(
+            f"`impute` needs a number in every column of the training rows, got none in column "
+            f"{shown(names[empty[0]])}; leave the column out, or fill it."
+        )
+    return np.array(
+        [FILLS[kind](column[own], weights[own]) for column, own in zip(table.T, counted.T, strict=True)]
+    )
+
+
+def weighted_median(values, weights):
+    """Return the median of values, each counted as often as its weight says.
+
+    Examples
+    --------
+    >>> weighted_median(np.array([1.0, 2.0, 9.0]), np.array([1.0, 1.0, 2.0]))
+    5.5
+    """
+    order = np.argsort(values)
+    shares = np.cumsum(weights[order])
+    middle = 0.5 * shares[-1]
+    low, high = (np.searchsorted(shares, middle, side=side) for side in ("left", "right"))
+    return float(values[order[[low, high]]].mean())
+
+
+def _weighted_mean(values, weights):
+    return float(np.average(values, weights=weights))
+
+
+def pick_columns(X, columns, name):
+    """Return the columns of a table that a kernel reads.
+
+    Parameters
+    ----------
+    X : array, data frame or CSR matrix
+    columns : int, str, slice, list of them or None
+    name : str
+        Of the kernel, for messages.
+    """
+    if columns is None:
+        return X
+    try:
+        return take(X, _several(columns), axis=1)
+    except (IndexError, KeyError, ValueError) as error:
+        raise ValueError(f"{name} cannot take `columns` {columns!r}: {error}") from error
+
+
+def row_names(X):
+    """Return what the user calls the rows: labels of a data frame, numbers of an array."""
+    return X.index if hasattr(X, "iloc") else range(count_rows(X))
+
+
+def column_names(X, columns=None):
+    """Return what the user calls the chosen columns: names in a data frame, numbers in an array."""
+    if hasattr(X, "columns"):
+        return list(X.columns if columns is None else take(X.iloc[:0], _several(columns), axis=1).columns)
+    places = np.arange(np.shape(X)[1])
+    return places.tolist() if columns is None else take(places[None], _several(columns), axis=1)[0].tolist()
+
+
+def _several(columns):
+    return [columns] if isinstance(columns, str | Integral) else columns
+
+
+FILLS = {"median": weighted_median, "mean": _weighted_mean}
+"""Value of `impute`: a function of the numbers in a column and their weights."""
