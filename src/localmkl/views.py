@@ -250,7 +250,8 @@ def _places(name, table, who, n_samples):
         )
     if who.size and (who.min() < 0 or who.max() >= n_samples):
         raise ValueError(
-            f"The places of view {name!r} must lie between 0 and {n_samples - 1}, got {who.min()} to {who.max()}."
+            f"The places of view {name!r} must lie between 0 and {n_samples - 1}, got {who.min()} to "
+            f"{who.max()}."
         )
     if len(np.unique(who)) < len(who):
         twice = np.flatnonzero(np.bincount(who) > 1)
@@ -277,7 +278,7 @@ def _arranged(name, table, wanted):
     if lacking or other or len(own) > len(wanted):
         said = [f"no {listed(lacking)}"] * bool(lacking) + [f"also {listed(other)}"] * bool(other)
         raise ValueError(
-            f"View {name!r} must have the columns of the fit, got {' and '.join(said) or 'some of them twice'}."
+            f"View {name!r} must have the columns of the fit, got {' and '.join(said) or 'some twice'}."
         )
     return table.iloc[:, [own.index(column) for column in wanted]]
 

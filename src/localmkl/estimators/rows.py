@@ -57,8 +57,8 @@ def check_views(model, X, *, reset):
     if lacking or other:
         said = [f"no {listed(lacking)}"] * bool(lacking) + [f"also {listed(other)}"] * bool(other)
         raise ValueError(
-            f"The views must be those of the fit, {listed(list(expected))}, got {' and '.join(said)}; a view that "
-            "no new sample has is None."
+            f"The views must be those of the fit, {listed(list(expected))}, got {' and '.join(said)}; a view "
+            "that no new sample has is None."
         )
     return X.arranged(expected)
 

@@ -11,6 +11,7 @@ from scipy import sparse
 from sklearn.base import clone
 
 from localmkl._checks import check_option, listed
+from localmkl.kernels.categories import Overlap
 from localmkl.kernels.vectors import CallableKernel, Kernel, default_kernels
 
 MISSING = ("rescale", "zero")
@@ -46,14 +47,13 @@ class ViewKernel(Kernel):
         self.views = views
         self.missing = missing
 
-    @property
-    def finite(self):
-        """Whether Grams are finite by construction."""
-        return self.kernel.finite
-
     def fit(self, X, sample_weight=None):  # noqa: D102
         weights = None if sample_weight is None else sample_weight[X.present(self.view)]
-        self.kernel_ = clone(self.kernel).fit(X.rows(self.view), weights)
+        try:
+            self.kernel_ = clone(self.kernel).fit(X.rows(self.view), weights)
+            self.width_ = self.kernel_.count_features(X.rows(self.view))
+        except ValueError as error:
+            raise ValueError(f"In view {self.view!r}: {error}") from error
         return self
 
     def __call__(self, X, Y=None):  # noqa: D102
@@ -96,19 +96,16 @@ class ViewKernel(Kernel):
 
     def features(self, X):  # noqa: D102
         has = X.present(self.view)
+        if self.width_ is None:
+            return None
         if not has.any():
-            return None
+            return sparse.csr_array((len(X), self.width_))
         own = self.kernel_.features(X.rows(self.view))
-        if own is None:
-            return None
-        spread = sparse.csr_array((np.ones(has.sum()), (np.flatnonzero(has), np.arange(has.sum()))))
-        spread.resize((len(X), own.shape[0]))
-        scaled = sparse.diags_array(self.scales(X)) @ spread @ own
-        return scaled
+        entries = self.scales(X)[has], (np.flatnonzero(has), np.arange(own.shape[0]))
+        return sparse.csr_array(entries, shape=(len(X), own.shape[0])) @ own
 
     def count_features(self, X):  # noqa: D102
-        has = np.flatnonzero(X.present(self.view))
-        return None if len(has) == 0 else self.kernel_.count_features(X[has[:1]].rows(self.view))
+        return self.width_
 
     def scales(self, X):
         """Return what the rows are multiplied by, (n_samples,)."""
@@ -163,10 +160,26 @@ def _view_of(kernel, X):
 def view_defaults(X):
     """Return the kernels used on views when none are named, by what each holds.
 
-    Numbers and sparse numbers: a line and three Gaussian widths. Texts of few kinds: `Overlap`.
+    Numbers: a line and three Gaussian widths, sparse or not. Words, and columns of them in a data frame:
+    `Overlap`. A view that no sample has gets none.
     """
-    made = []
+    made: list = []
     for name in X.names:
-        for kernel in default_kernels():
-            made.append(kernel.set_params(view=name))
+        table = X.tables[name]
+        if not X.present(name).any():
+            continue
+        if getattr(table, "ndim", 2) == 1:
+            made.append(Overlap(view=name))
+        elif hasattr(table, "iloc"):
+            made += _frame_defaults(name, table)
+        else:
+            made += [kernel.set_params(view=name) for kernel in default_kernels()]
     return made
+
+
+def _frame_defaults(name, frame):
+    words = [column for column in frame.columns if getattr(frame[column].dtype, "kind", "O") not in "biuf"]
+    numbers = [column for column in frame.columns if column not in words]
+    chosen = {} if not words else {"columns": numbers}
+    made: list = [kernel.set_params(view=name, **chosen) for kernel in default_kernels()] if numbers else []
+    return made + ([Overlap(columns=words, view=name)] if words else [])
