@@ -20,6 +20,7 @@ _HOME = {
     "MKLRegressor": "estimators",
     "UniformMKLClassifier": "estimators",
     "UniformMKLRegressor": "estimators",
+    "Views": "views",
     "load": "persistence",
     "save": "persistence",
 }
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     )
     from localmkl.kernels import GramStack  # noqa: F401
     from localmkl.persistence import load, save  # noqa: F401
+    from localmkl.views import Views  # noqa: F401
 
 
 def __getattr__(name):

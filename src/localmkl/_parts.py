@@ -43,6 +43,7 @@ CLASSES = {
         *("PropertyProfile", "PseudoAminoAcid", "ResidueGroups"),
     ],
     "localmkl.kernels.features": ["FeatureMap"],
+    "localmkl.kernels.viewed": ["ViewKernel"],
     "localmkl.model_selection": ["MKLSearchCV", "OneStandardError"],
     "localmkl.solvers.losses": [
         *("Hinge", "SquaredHinge", "LogLoss"),

@@ -74,7 +74,7 @@ def prepare(draft, X, y, sample_weight=None):
     rows = draft._check_rows(survey.rows, reset=True)
     if len(survey.labels):
         draft.classes_ = survey.labels
-    draft.kernels_ = fit_kernels(draft._kernel_list, rows, survey.weights)
+    draft.kernels_ = fit_kernels(draft._kernels_for(rows), rows, survey.weights)
     draft.features_ = fit_features(
         draft.kernels_,
         rows,

@@ -44,6 +44,10 @@ PARAMETERS = {
     "normalize": """{"multiplicative", "trace", "cosine", None}, default="multiplicative"
     Normalisation of every kernel, learned on the training rows. With precomputed kernels,
     ``"cosine"`` works on a copy.""",
+    "missing": """{"rescale", "zero"}, default="rescale"
+    What samples count that lack one of several `Views`: its kernels are zero for them either way;
+    ``"rescale"`` lets their other kernels make up for it, divided by the root of the share of views that
+    a sample has.""",
     "n_components": """int or None, default=None
     None computes the Grams of all rows, n^2 numbers for each kernel. A number replaces every kernel by
     features, at most so many, whose products are the kernel, or nearly so: cost and memory then grow with

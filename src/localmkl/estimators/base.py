@@ -24,6 +24,7 @@ from localmkl.estimators.rows import (
     BLOCK_ENTRIES,
     are_strings,
     by_chunks,
+    check_views,
     cluster,
     in_chunks,
     is_stack,
@@ -40,11 +41,14 @@ from localmkl.kernels.stack import (
     cosine_scales,
     cosine_stack,
     learn_factors,
+    shares_present,
     sweeps,
     take_rows,
 )
+from localmkl.kernels.viewed import MISSING, in_views, view_defaults
 from localmkl.solvers.objective import Problem
 from localmkl.stacks import GramStack, Stack
+from localmkl.views import Views, as_views
 
 PRECOMPUTED = "precomputed"
 COSINE = "cosine"
@@ -70,6 +74,7 @@ class BaseMKL(BaseEstimator, ABC):
     kernels: Any = None
     C = 3.0
     normalize: Any = "multiplicative"
+    missing = "rescale"
     tol = 1e-3
     max_iter = 500
     n_jobs: Any = None
@@ -179,7 +184,7 @@ class BaseMKL(BaseEstimator, ABC):
         if self._precomputed:
             n_kernels, itemsize = X.n_kernels, X.dtype.itemsize
         else:
-            n_kernels = self._n_kernels
+            n_kernels = self._count_kernels(X)
             computing = computing_bytes(n_kernels, n_samples, num_columns(X))
         if not self._precomputed or self.normalize == COSINE:
             stack, itemsize = n_kernels * matrix_bytes(n_samples), NUMBER
@@ -236,6 +241,7 @@ class BaseMKL(BaseEstimator, ABC):
         check_number("tol", self.tol, low=0.0, low_open=True, finite=True)
         check_integer("max_iter", self.max_iter, low=1)
         check_option("normalize", self.normalize, NORMALIZATIONS)
+        check_option("missing", self.missing, MISSING)
         if isinstance(self.kernels, str):
             check_option("kernels", self.kernels, (PRECOMPUTED,))
 
@@ -244,6 +250,9 @@ class BaseMKL(BaseEstimator, ABC):
         X = rows_of(X)
         if self._precomputed if reset else self.kernels_ is None:
             return self._check_stack(X, reset=reset)
+        X = as_views(X)
+        if isinstance(X, Views):
+            return check_views(self, X, reset=reset)
         if isinstance(X, Stack):
             name = type(X).__name__
             raise ValueError(f"A `{name}` needs `kernels='precomputed'`, got other kernels.")
@@ -276,7 +285,7 @@ class BaseMKL(BaseEstimator, ABC):
 
     def _readers(self, reset):
         """Return the kernels that read rows, as far as they are kernels: the fit refuses others."""
-        kernels = self._kernel_list if reset else self.kernels_
+        kernels = (default_kernels() if self.kernels is None else self.kernels) if reset else self.kernels_
         several = list(kernels) if isinstance(kernels, list | tuple) else [kernels]
         return [one for one in (*several, getattr(self, "gate_kernel", None)) if isinstance(one, Kernel)]
 
@@ -331,8 +340,9 @@ class BaseMKL(BaseEstimator, ABC):
             self.kernels_, self.cosine_scales_ = context.kernels, context.cosine_scales
         else:
             stack, self.kernels_, self.cosine_scales_ = self._compute_stack(X, sample_weight)
+        shares = shares_present(self.kernels_, X, sample_weight)
         self.factors_ = context.recall(
-            "factors", self.normalize, lambda: learn_factors(self.normalize, stack, sample_weight)
+            "factors", self.normalize, lambda: learn_factors(self.normalize, stack, sample_weight, shares)
         )
         if not self._precomputed:
             self.rows_ = X
@@ -342,21 +352,23 @@ class BaseMKL(BaseEstimator, ABC):
         """Return the stack, the fitted kernels and the cosine scales of the training rows."""
         stack, kernels, scales = X, None, None
         if not self._precomputed:
-            kernels = fit_kernels(self._kernel_list, X, sample_weight)
+            kernels = fit_kernels(self._kernels_for(X), X, sample_weight)
             stack = compute_stack(kernels, X)
         if self.normalize == COSINE:
             scales = cosine_scales(stack.diagonals())
             stack = cosine_stack(stack, in_place=not self._precomputed)
         return stack, kernels, scales
 
-    @property
-    def _kernel_list(self):
+    def _kernels_for(self, X):
+        """Return the kernels for rows such as these, not fitted; on views, each reads its own."""
+        if isinstance(X, Views):
+            return in_views(view_defaults(X) if self.kernels is None else self.kernels, X, self.missing)
         return default_kernels() if self.kernels is None else self.kernels
 
-    @property
-    def _n_kernels(self):
-        """Number of kernels, also of those that a fit will refuse."""
-        return len(self._kernel_list) if isinstance(self._kernel_list, list | tuple) else 1
+    def _count_kernels(self, X):
+        """Return the number of kernels, also of those that a fit will refuse."""
+        kernels = self._kernels_for(X)
+        return len(kernels) if isinstance(kernels, list | tuple) else 1
 
     def _as_given(self, rows):
         """Return training rows that are kept with their groups, as they came."""

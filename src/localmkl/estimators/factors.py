@@ -117,7 +117,7 @@ class FactorPart(BaseMKL):
             return unit_rows(X) if self.normalize == COSINE else X, None, None
         if self._rank is None:
             return super()._compute_stack(X, sample_weight)
-        kernels = fit_kernels(self._kernel_list, X, sample_weight)
+        kernels = fit_kernels(self._kernels_for(X), X, sample_weight)
         self.features_, stack = self._features_of(kernels, X, sample_weight)
         return stack, kernels, None
 
@@ -159,7 +159,7 @@ class FactorPart(BaseMKL):
         if self._rank is None and not isinstance(X, FactorStack):
             return super()._fitting_bytes(X, n_problems, unlabeled, held)
         n_samples, given = count_rows(X), isinstance(X, FactorStack)
-        n_kernels = X.n_kernels if given else self._n_kernels
+        n_kernels = X.n_kernels if given else self._count_kernels(X)
         width = X.n_features if given else n_kernels * self._rank
         features = 0 if given or held else features_bytes(n_samples, width)
         return n_kernels, features + self._factor_bytes(n_samples, n_kernels, width)

@@ -6,7 +6,9 @@ from importlib import import_module
 import numpy as np
 from scipy import sparse
 
+from localmkl._checks import listed
 from localmkl._sklearn import count_rows
+from localmkl.views import Views
 
 BLOCK_ENTRIES = 2**22 + 2**19
 """Entries of one cross-Gram that prediction holds: just more than the C library keeps when they are freed."""
@@ -24,16 +26,41 @@ def concatenate_rows(X, other):
         import pandas as pd
 
         return pd.concat([X, other], axis=0)
+    if isinstance(X, Views):
+        return X.followed_by(other)
     if sparse.issparse(X):
         return sparse.vstack([X, other], format="csr")
     return np.concatenate([X, other])
 
 
 def num_columns(X):
-    """Return the numbers that a row takes, a sparse one about; rows that are no table count none."""
+    """Return the numbers that a row takes, a sparse one about, of views the widest; none of other rows."""
+    if isinstance(X, Views):
+        return max(num_columns(table) for table in X.tables.values())
     if sparse.issparse(X):
         return 2 * X.nnz // max(X.shape[0], 1)  # an entry and its place
     return X.shape[1] if len(getattr(X, "shape", ())) == 2 else 0
+
+
+def check_views(model, X, *, reset):
+    """Return views checked: those of the fit by name, their columns in its order."""
+    if reset:
+        model.views_ = {name: X.columns(name) for name in X.names}
+        model.n_features_in_ = len(X.names)
+        return X
+    expected = getattr(model, "views_", None)
+    if expected is None:
+        raise ValueError("The rows must be a table, as those of the fit were, got `Views`.")
+    lacking, other = (
+        [n for n in one if n not in two] for one, two in ((expected, X.names), (X.names, expected))
+    )
+    if lacking or other:
+        said = [f"no {listed(lacking)}"] * bool(lacking) + [f"also {listed(other)}"] * bool(other)
+        raise ValueError(
+            f"The views must be those of the fit, {listed(list(expected))}, got {' and '.join(said)}; a view "
+            "that no new sample has is None."
+        )
+    return X.arranged(expected)
 
 
 def in_chunks(X):

@@ -21,7 +21,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.base import is_classifier
 
-from localmkl._checks import check_integer, check_memberships, check_number
+from localmkl._checks import check_integer, check_memberships, check_number, check_option
 from localmkl._sklearn import is_fitted
 from localmkl.estimators.base import COSINE
 from localmkl.estimators.convex import GlobalMKL
@@ -48,7 +48,9 @@ from localmkl.kernels import (
     WeightedDegree,
 )
 from localmkl.kernels.stack import take_rows
+from localmkl.kernels.viewed import MISSING, ViewKernel
 from localmkl.solvers.losses import CLASSIFICATION, REGRESSION, Loss
+from localmkl.views import Views
 
 MOST = 10**6
 """No kernel counts further: longer words, shifts or lags than that cannot be meant."""
@@ -189,7 +191,12 @@ def _check_factors(model, n_kernels):
 def _check_rows(model, n_kernels):
     """Return the number of reference rows; each kernel must be able to read them."""
     rows = model.rows_
-    if np.ndim(rows) == 2:
+    if isinstance(rows, Views):
+        _require(rows.names == list(model.views_), "its rows have other views than it says")
+        for table in rows.tables.values():
+            if isinstance(table, np.ndarray) and table.ndim == 2 or sparse.issparse(table):
+                _check_table("rows_", table)
+    elif np.ndim(rows) == 2:
         column = getattr(model, "groups", None)
         n_columns = rows.shape[1] + (column is not None)
         _require(n_columns == model.n_features_in_, "its rows have other columns than it says")
@@ -220,6 +227,16 @@ def _check_table(name, rows):
 def _check_kernel(kernel, rows, read, factor=1.0):
     """Raise unless a fitted kernel can read the rows; `read` keeps sequences that others have read too."""
     _require(isinstance(kernel, Kernel), "a kernel is none")
+    if isinstance(kernel, ViewKernel):
+        _require(
+            isinstance(rows, Views) and {kernel.view, *kernel.views} <= set(rows.names), "it has no such view"
+        )
+        check_option("missing", kernel.missing, MISSING)
+        if kernel.width_ is not None:
+            check_integer("width_", kernel.width_, low=1)
+        if rows.present(kernel.view).any():
+            _check_kernel(kernel.kernel_, rows.rows(kernel.view), {}, factor)
+        return
     if not type(kernel).__module__.startswith("localmkl."):  # somebody else's, who answers for it
         return
     large = [name for name, value in kernel.get_params(deep=False).items() if _is_large(value)]

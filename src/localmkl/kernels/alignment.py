@@ -30,6 +30,8 @@ class SmithWaterman(SequenceKernel):
     alphabet : {"dna", "rna", "protein"}, default="protein"
     column : str or int, optional
         Column of the sequences when the rows are a data frame.
+    view : str, optional
+        The view that it reads, where the rows are `~localmkl.Views`.
 
     Attributes
     ----------
@@ -51,7 +53,14 @@ class SmithWaterman(SequenceKernel):
     """
 
     def __init__(
-        self, gap_open=11, gap_extend=1, matrix=None, n_references=None, alphabet="protein", column=None
+        self,
+        gap_open=11,
+        gap_extend=1,
+        matrix=None,
+        n_references=None,
+        alphabet="protein",
+        column=None,
+        view=None,
     ):
         self.gap_open = gap_open
         self.gap_extend = gap_extend
@@ -59,6 +68,7 @@ class SmithWaterman(SequenceKernel):
         self.n_references = n_references
         self.alphabet = alphabet
         self.column = column
+        self.view = view
 
     def fit(self, X, sample_weight=None):
         """Keep the reference sequences."""

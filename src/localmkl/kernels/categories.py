@@ -25,6 +25,8 @@ class Overlap(Kernel):
     ----------
     columns : int, str, slice or list of them, optional
         Columns to use; names need a data frame.
+    view : str, optional
+        The view that it reads, where the rows are `~localmkl.Views`.
 
     Attributes
     ----------
@@ -44,8 +46,9 @@ class Overlap(Kernel):
     takes_missing = True
     takes_text = True
 
-    def __init__(self, columns=None):
+    def __init__(self, columns=None, view=None):
         self.columns = columns
+        self.view = view
 
     def fit(self, X, sample_weight=None):
         """Learn which values the columns have."""

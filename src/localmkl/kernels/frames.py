@@ -1,22 +1,27 @@
-"""Data frames and sparse rows as plain arrays, for files without code."""
+"""Data frames, sparse rows and views as plain arrays, for files without code."""
 
 import numpy as np
 from scipy import sparse
 
 from localmkl._checks import is_missing
 from localmkl.kernels import sparse_rows
+from localmkl.views import ABSENT, Views
 
 
 def are_apart(rows):
-    """Whether rows go into files in parts: a data frame or a sparse matrix."""
-    return hasattr(rows, "iloc") or sparse.issparse(rows)
+    """Whether rows go into files in parts: a data frame, a sparse matrix, views."""
+    return hasattr(rows, "iloc") or sparse.issparse(rows) or isinstance(rows, Views)
 
 
 def take_apart(rows):
     """Return the names of the columns, and one matrix for each type: thousands of columns are few arrays.
 
-    Of a sparse matrix, its arrays.
+    Of a sparse matrix, its arrays; of views, the rows and places of each.
     """
+    if isinstance(rows, Views):
+        own = rows.compact()
+        tables = [take_apart(one) if are_apart(one) else one for one in own.tables.values()]
+        return {"views": own.names, "tables": tables, "places": list(own.places.values())}
     if sparse.issparse(rows):
         return sparse_rows.take_apart(rows)
     types = np.array([str(dtype) for dtype in rows.dtypes])
@@ -36,6 +41,10 @@ def _plain(block):
 
 def put_together(parts):
     """Undo `take_apart`."""
+    if "views" in parts:
+        tables = [put_together(one) if isinstance(one, dict) else one for one in parts["tables"]]
+        named = zip(parts["views"], tables, parts["places"], strict=True)
+        return Views({name: _owned(table, places) for name, table, places in named})
     if "csr" in parts:
         return sparse_rows.put_together(parts)
     import pandas as pd
@@ -45,3 +54,11 @@ def put_together(parts):
         columns |= {int(place): column for place, column in zip(places, block.T, strict=True)}
     frame = pd.DataFrame({place: columns[place] for place in sorted(columns)})
     return frame.set_axis(parts["names"].tolist(), axis=1)
+
+
+def _owned(table, places):
+    """Return rows and the samples that they belong to, as `Views` takes them."""
+    own = np.flatnonzero(places != ABSENT)
+    if not np.array_equal(places[own], np.arange(len(own))):
+        raise ValueError("the samples of a view are none")
+    return table, places != ABSENT

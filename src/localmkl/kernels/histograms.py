@@ -27,6 +27,8 @@ class Chi2(VectorKernel):
     impute : {"median", "mean"}, optional
         What missing cells are filled with: the median or mean of their column in the training rows. By
         default they are an error.
+    view : str, optional
+        The view that it reads, where the rows are `~localmkl.Views`.
 
     Attributes
     ----------
@@ -43,10 +45,11 @@ class Chi2(VectorKernel):
 
     nonnegative = True
 
-    def __init__(self, gamma="mean", columns=None, impute=None):
+    def __init__(self, gamma="mean", columns=None, impute=None, view=None):
         self.gamma = gamma
         self.columns = columns
         self.impute = impute
+        self.view = view
 
     def _learn(self, table, sample_weight):
         self.gamma_ = self._width(table, sample_weight)
@@ -78,6 +81,8 @@ class HistogramIntersection(VectorKernel):
     impute : {"median", "mean"}, optional
         What missing cells are filled with: the median or mean of their column in the training rows. By
         default they are an error.
+    view : str, optional
+        The view that it reads, where the rows are `~localmkl.Views`.
 
     Examples
     --------
@@ -89,9 +94,10 @@ class HistogramIntersection(VectorKernel):
 
     nonnegative = True
 
-    def __init__(self, columns=None, impute=None):
+    def __init__(self, columns=None, impute=None, view=None):
         self.columns = columns
         self.impute = impute
+        self.view = view
 
     def _gram(self, table, other):
         return _sums_of_minima(table, table if other is None else other)
@@ -114,6 +120,8 @@ class Tanimoto(VectorKernel):
     impute : {"median", "mean"}, optional
         What missing cells are filled with: the median or mean of their column in the training rows. By
         default they are an error.
+    view : str, optional
+        The view that it reads, where the rows are `~localmkl.Views`.
 
     References
     ----------
@@ -132,9 +140,10 @@ class Tanimoto(VectorKernel):
     nonnegative = True
     takes_sparse = True
 
-    def __init__(self, columns=None, impute=None):
+    def __init__(self, columns=None, impute=None, view=None):
         self.columns = columns
         self.impute = impute
+        self.view = view
 
     def _gram(self, table, other):
         other = table if other is None else other

@@ -102,6 +102,8 @@ class PropertyProfile(FeatureKernel):
     alphabet : {"dna", "rna", "protein"} or str, default="dna"
     column : str or int, optional
         Column of the sequences when the rows are a data frame.
+    view : str, optional
+        The view that it reads, where the rows are `~localmkl.Views`.
 
     References
     ----------
@@ -113,11 +115,12 @@ class PropertyProfile(FeatureKernel):
     array([[ 1.,  0., -1.]])
     """
 
-    def __init__(self, table="twist", window=1, alphabet="dna", column=None):
+    def __init__(self, table="twist", window=1, alphabet="dna", column=None, view=None):
         self.table = table
         self.window = window
         self.alphabet = alphabet
         self.column = column
+        self.view = view
 
     def features(self, X):
         """Return the smoothed values, (n, n_positions)."""
@@ -175,6 +178,8 @@ class ResidueGroups(FeatureKernel):
     alphabet : {"dna", "rna", "protein"} or str, default="protein"
     column : str or int, optional
         Column of the sequences when the rows are a data frame.
+    view : str, optional
+        The view that it reads, where the rows are `~localmkl.Views`.
 
     References
     ----------
@@ -187,10 +192,11 @@ class ResidueGroups(FeatureKernel):
     array([0.33, 0.33, 0.33, 0.5 , 0.  , 0.5 ])
     """
 
-    def __init__(self, groups="composition", alphabet="protein", column=None):
+    def __init__(self, groups="composition", alphabet="protein", column=None, view=None):
         self.groups = groups
         self.alphabet = alphabet
         self.column = column
+        self.view = view
 
     def features(self, X):
         """Return the shares and places, (n, n_features)."""
@@ -249,6 +255,8 @@ class PseudoAminoAcid(FeatureKernel):
         Multiplies the mean products against the shares.
     column : str or int, optional
         Column of the sequences when the rows are a data frame.
+    view : str, optional
+        The view that it reads, where the rows are `~localmkl.Views`.
 
     References
     ----------
@@ -264,10 +272,11 @@ class PseudoAminoAcid(FeatureKernel):
 
     alphabet = "protein"
 
-    def __init__(self, lag=1, weight=0.5, column=None):
+    def __init__(self, lag=1, weight=0.5, column=None, view=None):
         self.lag = lag
         self.weight = weight
         self.column = column
+        self.view = view
 
     def features(self, X):
         """Return shares and mean products, (n, 20 + 2 lag)."""

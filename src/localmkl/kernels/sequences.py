@@ -116,6 +116,8 @@ class WeightedDegree(SequenceKernel):
         A name, or the letters of your own alphabet.
     column : str or int, optional
         Column of the sequences when the rows are a data frame.
+    view : str, optional
+        The view that it reads, where the rows are `~localmkl.Views`.
 
     Attributes
     ----------
@@ -135,11 +137,12 @@ class WeightedDegree(SequenceKernel):
            [2.33, 1.33, 2.33]])
     """
 
-    def __init__(self, degree=20, shift=0, alphabet="dna", column=None):
+    def __init__(self, degree=20, shift=0, alphabet="dna", column=None, view=None):
         self.degree = degree
         self.shift = shift
         self.alphabet = alphabet
         self.column = column
+        self.view = view
 
     def fit(self, X, sample_weight=None):
         """Learn the length of the sequences."""
@@ -242,6 +245,8 @@ class Spectrum(CountKernel):
     alphabet : {"dna", "rna", "protein"} or str, default="dna"
     column : str or int, optional
         Column of the sequences when the rows are a data frame.
+    view : str, optional
+        The view that it reads, where the rows are `~localmkl.Views`.
 
     References
     ----------
@@ -254,11 +259,12 @@ class Spectrum(CountKernel):
            [3., 2.]])
     """
 
-    def __init__(self, k=3, k_min=None, alphabet="dna", column=None):
+    def __init__(self, k=3, k_min=None, alphabet="dna", column=None, view=None):
         self.k = k
         self.k_min = k_min
         self.alphabet = alphabet
         self.column = column
+        self.view = view
 
     def _check(self):
         check_integer("k", self.k, low=1)
@@ -298,6 +304,8 @@ class Mismatch(CountKernel):
     alphabet : {"dna", "rna", "protein"} or str, default="dna"
     column : str or int, optional
         Column of the sequences when the rows are a data frame.
+    view : str, optional
+        The view that it reads, where the rows are `~localmkl.Views`.
 
     References
     ----------
@@ -311,11 +319,12 @@ class Mismatch(CountKernel):
            [2., 2., 7.]])
     """
 
-    def __init__(self, k=5, m=1, alphabet="dna", column=None):
+    def __init__(self, k=5, m=1, alphabet="dna", column=None, view=None):
         self.k = k
         self.m = m
         self.alphabet = alphabet
         self.column = column
+        self.view = view
 
     def _check(self):
         check_integer("k", self.k, low=1)
@@ -360,6 +369,8 @@ class GappedKmer(CountKernel):
     alphabet : {"dna", "rna", "protein"} or str, default="dna"
     column : str or int, optional
         Column of the sequences when the rows are a data frame.
+    view : str, optional
+        The view that it reads, where the rows are `~localmkl.Views`.
 
     References
     ----------
@@ -373,11 +384,12 @@ class GappedKmer(CountKernel):
            [1., 3.]])
     """
 
-    def __init__(self, length=6, k=4, alphabet="dna", column=None):
+    def __init__(self, length=6, k=4, alphabet="dna", column=None, view=None):
         self.length = length
         self.k = k
         self.alphabet = alphabet
         self.column = column
+        self.view = view
 
     def _check(self):
         check_integer("length", self.length, low=1)

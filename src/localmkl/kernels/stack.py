@@ -18,6 +18,7 @@ from localmkl._resources import computing_bytes, require_memory
 from localmkl.kernels.vectors import CallableKernel, Kernel
 from localmkl.stacks import FactorStack as FactorStack
 from localmkl.stacks import GramStack, Stack, cosine_scales
+from localmkl.views import Views
 
 NORMALIZATIONS = ("multiplicative", "trace", "cosine", None)
 
@@ -197,10 +198,11 @@ def sweeps(kernels):
     return list(groups.values())
 
 
-def learn_factors(kind, stack, sample_weight=None):
+def learn_factors(kind, stack, sample_weight=None, shares=1.0):
     """Return the factor of each kernel, (n_kernels,), learned on a training stack.
 
-    A kernel without variance (all rows alike in it) keeps factor one.
+    A kernel without variance (all rows alike in it) keeps factor one. `shares` are those of the samples that
+    have its view: the others have zeros in it, which do not count.
     """
     _checks.check_option("normalize", kind, NORMALIZATIONS)
     if kind is None or kind == "cosine":
@@ -208,7 +210,14 @@ def learn_factors(kind, stack, sample_weight=None):
     weights = np.ones(stack.shape[0]) if sample_weight is None else sample_weight
     weights = weights / weights.sum()
     mean = stack.norms(weights[:, None])[0] if kind == "multiplicative" else np.zeros(stack.n_kernels)
-    return factors_of(stack.diagonals() @ weights, mean)
+    return factors_of(stack.diagonals() @ weights / shares, mean / np.square(shares))
+
+
+def shares_present(kernels, X, sample_weight=None):
+    """Return the share, by weight, of samples that have the view of each kernel; one where there are none."""
+    if not isinstance(X, Views):
+        return 1.0
+    return np.array([np.average(X.present(kernel.view), weights=sample_weight) for kernel in kernels])
 
 
 def factors_of(mean_diagonal, mean_norms):

@@ -255,6 +255,8 @@ class Linear(VectorKernel):
     impute : {"median", "mean"}, optional
         What missing cells are filled with: the median or mean of their column in the training rows. By
         default they are an error.
+    view : str, optional
+        The view that it reads, where the rows are `~localmkl.Views`.
 
     Examples
     --------
@@ -266,10 +268,11 @@ class Linear(VectorKernel):
 
     takes_sparse = True
 
-    def __init__(self, columns=None, standardize=False, impute=None):
+    def __init__(self, columns=None, standardize=False, impute=None, view=None):
         self.columns = columns
         self.standardize = standardize
         self.impute = impute
+        self.view = view
 
     def _gram(self, table, other):
         return linear_kernel(table, other)
@@ -300,6 +303,8 @@ class Polynomial(VectorKernel):
     impute : {"median", "mean"}, optional
         What missing cells are filled with: the median or mean of their column in the training rows. By
         default they are an error.
+    view : str, optional
+        The view that it reads, where the rows are `~localmkl.Views`.
 
     Examples
     --------
@@ -311,13 +316,16 @@ class Polynomial(VectorKernel):
 
     takes_sparse = True
 
-    def __init__(self, degree=2, gamma=None, coef0=1.0, columns=None, standardize=False, impute=None):
+    def __init__(
+        self, degree=2, gamma=None, coef0=1.0, columns=None, standardize=False, impute=None, view=None
+    ):
         self.degree = degree
         self.gamma = gamma
         self.coef0 = coef0
         self.columns = columns
         self.standardize = standardize
         self.impute = impute
+        self.view = view
 
     def _learn(self, table, sample_weight):
         check_integer("degree", self.degree, low=1)
@@ -350,6 +358,8 @@ class RBF(VectorKernel):
     impute : {"median", "mean"}, optional
         What missing cells are filled with: the median or mean of their column in the training rows. By
         default they are an error.
+    view : str, optional
+        The view that it reads, where the rows are `~localmkl.Views`.
 
     Attributes
     ----------
@@ -366,12 +376,13 @@ class RBF(VectorKernel):
 
     takes_sparse = True
 
-    def __init__(self, gamma="scale", factor=1.0, columns=None, standardize=False, impute=None):
+    def __init__(self, gamma="scale", factor=1.0, columns=None, standardize=False, impute=None, view=None):
         self.gamma = gamma
         self.factor = factor
         self.columns = columns
         self.standardize = standardize
         self.impute = impute
+        self.view = view
 
     def _learn(self, table, sample_weight):
         self.gamma_ = self._width(table, sample_weight)
@@ -411,6 +422,8 @@ class Cosine(VectorKernel):
     impute : {"median", "mean"}, optional
         What missing cells are filled with: the median or mean of their column in the training rows. By
         default they are an error.
+    view : str, optional
+        The view that it reads, where the rows are `~localmkl.Views`.
 
     Examples
     --------
@@ -423,10 +436,11 @@ class Cosine(VectorKernel):
 
     takes_sparse = True
 
-    def __init__(self, columns=None, standardize=False, impute=None):
+    def __init__(self, columns=None, standardize=False, impute=None, view=None):
         self.columns = columns
         self.standardize = standardize
         self.impute = impute
+        self.view = view
 
     def _gram(self, table, other):
         return linear_kernel(normalize(table), None if other is None else normalize(other))

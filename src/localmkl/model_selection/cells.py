@@ -117,7 +117,7 @@ class Job:
 
     def _bytes_of_fit(self, model, n_samples, side_by_side):
         given = isinstance(self.X, Stack)
-        n_kernels = self.X.n_kernels if given else model._n_kernels
+        n_kernels = self.X.n_kernels if given else model._count_kernels(self.X)
         itemsize = self.X.dtype.itemsize if given and model.normalize != COSINE else NUMBER
         classes = len(np.unique(model._check_y(self.y))) if is_classifier(model) else 1
         n_problems = 1 if classes < 3 else classes

@@ -51,7 +51,7 @@ class SharedGrams:
         if isinstance(self.X, Stack):
             return None, ()
         rows = self.X if train is None else take_rows(self.X, train)
-        kernels = fit_kernels(model._kernel_list, rows, sample_weight)
+        kernels = fit_kernels(model._kernels_for(rows), rows, sample_weight)
         return kernels, tuple(_state(kernel) for kernel in kernels)
 
     def settle(self, stacks, beside, at_last, workers):

@@ -1,0 +1,309 @@
+"""Named views of the same samples: several tables, each of which some samples may lack.
+
+A view is a table of its own rows, and the place in it of every sample, -1 of one that lacks it. Slices choose
+samples and copy no table.
+"""
+
+from copy import copy
+from numbers import Integral
+
+import numpy as np
+
+from localmkl._checks import is_missing, listed
+from localmkl._sklearn import count_rows, take
+
+ABSENT = -1
+"""Place of a sample that lacks a view."""
+
+
+class Views:
+    """Several views of the same samples, by name; to scikit-learn, a table of rows.
+
+    Pass it as `X` to any estimator or search of localmkl, whose kernels name the `view` they read. A sample
+    that lacks a view says nothing through its kernels.
+
+    Parameters
+    ----------
+    views : dict or list
+        By name: an array, a sparse matrix, a data frame or a list of texts, with one row for each sample; or
+        a pair of rows and of who they belong to, a mask of all samples or the places among them. None in a
+        list of texts is a sample that lacks the view, None as a view is one that all samples lack. The views
+        of a list are named ``"0"``, ``"1"`` and so on.
+    n_samples : int, optional
+        Needed only where no view says it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rna, site = np.ones((2, 5)), ["colon", "lung", "colon"]
+    >>> views = Views({"rna": (rna, [0, 2]), "site": site})
+    >>> views
+    Views(3 samples: rna 2, site 3)
+    >>> views[[1, 2]].present("rna")
+    array([False,  True])
+    >>> views[[1, 2]].rows("rna").shape
+    (1, 5)
+    """
+
+    ndim = 2
+
+    def __init__(self, views, n_samples=None):
+        given = dict(views) if isinstance(views, dict) else {str(k): one for k, one in enumerate(views)}
+        if not given:
+            raise ValueError("`views` must hold at least one view, got none.")
+        self.tables, who = {}, {}
+        for name, view in given.items():
+            if not isinstance(name, str) or not name:
+                raise ValueError(f"The names of `views` must be text, got {name!r}.")
+            self.tables[name], who[name] = _taken_apart(name, view)
+        n_samples = _count_samples(self.tables, who, n_samples)
+        self.places = {name: _places(name, self.tables[name], who[name], n_samples) for name in given}
+
+    @classmethod
+    def join(cls, frames):
+        """Return views of data frames whose index names the samples, in the order of first appearance.
+
+        Parameters
+        ----------
+        frames : dict of str to DataFrame
+            By the names of the views. A sample that a frame does not name lacks its view.
+
+        Returns
+        -------
+        views : Views
+        names : ndarray of shape (n_samples,)
+            Of the samples.
+        """
+        orders = {view: _sample_names(view, frame) for view, frame in frames.items()}
+        names = np.array(list(dict.fromkeys(name for own in orders.values() for name in own)), dtype=object)
+        number = {name: place for place, name in enumerate(names)}
+        pairs = {
+            view: (frame.reset_index(drop=True), np.array([number[name] for name in orders[view]], dtype=int))
+            for view, frame in frames.items()
+        }
+        return cls(pairs, n_samples=len(names)), names
+
+    @property
+    def names(self):
+        """Names of the views."""
+        return list(self.tables)
+
+    @property
+    def shape(self):
+        """(number of samples, number of views)."""
+        return len(self), len(self.tables)
+
+    def __len__(self):
+        return len(next(iter(self.places.values())))
+
+    def __repr__(self):
+        counts = ", ".join(f"{name} {int(self.present(name).sum())}" for name in self.names)
+        return f"Views({len(self)} samples: {counts})"
+
+    def __array__(self, dtype=None, copy=None):
+        """Refuse: code that wants one matrix would misread several."""
+        raise TypeError(
+            "`Views` are not one array; pass them to an estimator of localmkl, or take one by its `rows`."
+        )
+
+    def __getitem__(self, key):
+        """Return the views of some samples; no table is copied."""
+        parts = [part for part in key if part is not ...] if isinstance(key, tuple) else [key]
+        if len(parts) != 1 or isinstance(parts[0], str):
+            raise IndexError(f"Views are sliced by samples, got {key!r}; `rows(name)` gives one of them.")
+        chosen = [parts[0]] if isinstance(parts[0], Integral) else parts[0]
+        return self._with(places={name: own[chosen] for name, own in self.places.items()})
+
+    def _with(self, **changes):
+        other = copy(self)
+        other.__dict__.update(changes)
+        return other
+
+    def present(self, name):
+        """Return which samples have a view, (n_samples,)."""
+        return self.places[name] != ABSENT
+
+    def rows(self, name):
+        """Return the rows of the samples that have a view, in their order."""
+        places = self.places[name]
+        places = places[places != ABSENT]
+        table = self.tables[name]
+        if len(places) == count_rows(table) and np.array_equal(places, np.arange(len(places))):
+            return table
+        return take(table, places)
+
+    def share(self, names):
+        """Return the share of some views that each sample has, (n_samples,)."""
+        return np.mean([self.present(name) for name in names], axis=0)
+
+    def columns(self, name):
+        """Return the columns of a view: their names, or how many; None of texts and of an empty view."""
+        table = self.tables[name]
+        if hasattr(table, "columns"):
+            return [str(column) for column in table.columns]
+        return table.shape[1] if len(table.shape) == 2 and table.shape[0] else None
+
+    def arranged(self, expected):
+        """Return the views in some order, with their columns, by name, in some order too.
+
+        Parameters
+        ----------
+        expected : dict of str to list, int or None
+            What `columns` returned of every view.
+        """
+        tables = {name: _arranged(name, self.tables[name], wanted) for name, wanted in expected.items()}
+        return self._with(tables=tables, places={name: self.places[name] for name in expected})
+
+    def followed_by(self, other):
+        """Return the views of these samples and then of others."""
+        columns = {name: self.columns(name) for name in self.names}
+        first, second = self.compact(), other.arranged(columns).compact()
+        tables, places = {}, {}
+        for name in self.names:
+            tables[name] = _stacked(first.tables[name], second.tables[name])
+            own, shift = second.places[name], count_rows(first.tables[name])
+            places[name] = np.concatenate([first.places[name], np.where(own == ABSENT, ABSENT, own + shift)])
+        return self._with(tables=tables, places=places)
+
+    def compact(self):
+        """Return views whose tables hold no other rows than those of these samples."""
+        tables = {name: self.rows(name) for name in self.names}
+        places = {}
+        for name in self.names:
+            present = self.present(name)
+            places[name] = np.where(present, np.cumsum(present) - 1, ABSENT)
+        return self._with(tables=tables, places=places)
+
+
+def as_views(X):
+    """Return rows as `Views` where they are a dict, or a list of tables; else as they are."""
+    tables = isinstance(X, list | tuple) and len(X) > 0 and all(_is_table(one) for one in X)
+    return Views(X) if isinstance(X, dict) or tables else X
+
+
+def _is_table(X):
+    return len(getattr(X, "shape", ())) == 2
+
+
+def _taken_apart(name, view):
+    """Return the rows of a view, and who has them: None for all, a mask, or places."""
+    if view is None:
+        return np.empty((0, 0)), np.empty(0, dtype=int)
+    if isinstance(view, tuple):
+        if len(view) != 2:
+            raise ValueError(
+                f"View {name!r} must be rows, or a pair of rows and samples, got {len(view)} parts."
+            )
+        return _as_rows(name, view[0]), np.asarray(view[1])
+    rows = _as_rows(name, view)
+    if isinstance(rows, np.ndarray) and rows.ndim == 1:
+        present = np.array([not is_missing(one) for one in rows])
+        return rows[present], None if present.all() else present
+    return rows, None
+
+
+def _as_rows(name, rows):
+    """Return rows as something that can be sliced."""
+    if hasattr(rows, "iloc"):
+        return rows.to_frame() if getattr(rows, "ndim", 2) == 1 else rows
+    if hasattr(rows, "tocsr"):
+        return rows.tocsr()
+    array = np.asarray(rows)
+    if array.ndim == 1 and array.dtype.kind in "OUS":
+        return np.asarray(rows, dtype=object)
+    if array.ndim != 2:
+        raise ValueError(
+            f"View {name!r} must be a table with a row for each sample, or a list of texts, got an array of "
+            f"shape {array.shape}; one column of numbers is `x.reshape(-1, 1)`."
+        )
+    return array
+
+
+def _count_samples(tables, who, n_samples):
+    """Return the number of samples, on which all views must agree."""
+    said = {} if n_samples is None else {"`n_samples`": int(n_samples)}
+    for name, own in who.items():
+        if own is None:
+            said[f"view {name!r}"] = count_rows(tables[name])
+        elif own.dtype == bool:
+            said[f"the mask of view {name!r}"] = len(own)
+    if not said:
+        raise ValueError("`n_samples` must be given where every view has places, and none has all samples.")
+    if len(set(said.values())) > 1:
+        counts = ", ".join(f"{name} {count}" for name, count in said.items())
+        raise ValueError(f"All views must have the same samples, got {counts}; say who has which by pairs.")
+    return next(iter(said.values()))
+
+
+def _places(name, table, who, n_samples):
+    """Return the row of each sample in a table."""
+    n_rows = count_rows(table)
+    if who is None:
+        return np.arange(n_rows)
+    if who.dtype == bool:
+        who = np.flatnonzero(who)
+    if who.ndim != 1 or (who.size and who.dtype.kind not in "iu"):
+        raise ValueError(f"The samples of view {name!r} must be a mask or places, got {who.dtype}.")
+    if len(who) != n_rows:
+        raise ValueError(
+            f"View {name!r} must have a row for each of its {len(who)} samples, got {n_rows} rows."
+        )
+    if who.size and (who.min() < 0 or who.max() >= n_samples):
+        raise ValueError(
+            f"The places of view {name!r} must lie between 0 and {n_samples - 1}, got {who.min()} to "
+            f"{who.max()}."
+        )
+    if len(np.unique(who)) < len(who):
+        twice = np.flatnonzero(np.bincount(who) > 1)
+        raise ValueError(f"Every sample must be named once by view {name!r}, got {listed(twice)} more often.")
+    places = np.full(n_samples, ABSENT)
+    places[who] = np.arange(n_rows)
+    return places
+
+
+def _arranged(name, table, wanted):
+    """Return a table with the columns that are wanted."""
+    if count_rows(table) == 0 or wanted is None:
+        return table
+    if not isinstance(wanted, list):
+        if table.shape[1:] != (wanted,):
+            raise ValueError(
+                f"View {name!r} must have {wanted} columns, as in the fit, got shape {table.shape}."
+            )
+        return table
+    own = [str(column) for column in getattr(table, "columns", [])]
+    if own == wanted:
+        return table
+    lacking, other = [c for c in wanted if c not in own], [c for c in own if c not in wanted]
+    if lacking or other or len(own) > len(wanted):
+        said = [f"no {listed(lacking)}"] * bool(lacking) + [f"also {listed(other)}"] * bool(other)
+        raise ValueError(
+            f"View {name!r} must have the columns of the fit, got {' and '.join(said) or 'some twice'}."
+        )
+    return table.iloc[:, [own.index(column) for column in wanted]]
+
+
+def _stacked(one, other):
+    """Return the rows of two tables, one after the other."""
+    if count_rows(one) == 0 or count_rows(other) == 0:
+        return other if count_rows(one) == 0 else one
+    if hasattr(one, "iloc"):
+        import pandas as pd
+
+        return pd.concat([one, other], axis=0)
+    if hasattr(one, "tocsr"):
+        from scipy import sparse
+
+        return sparse.vstack([one, other], format="csr")
+    return np.concatenate([one, other])
+
+
+def _sample_names(view, frame):
+    names = [str(name) for name in frame.index]
+    counts: dict = {}
+    for name in names:
+        counts[name] = counts.get(name, 0) + 1
+    twice = [name for name, count in counts.items() if count > 1]
+    if twice:
+        raise ValueError(f"Every sample must have one row in view {view!r}, got several of {listed(twice)}.")
+    return names
