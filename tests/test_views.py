@@ -71,7 +71,7 @@ def test_grams_of_missing_views_are_positive_semidefinite():
             np.testing.assert_allclose(kernel(PARTIAL[:7], PARTIAL[3:]), gram[:7, 3:], atol=1e-12)
             features = kernel.features(PARTIAL)
             if features is not None:
-                np.testing.assert_allclose(np.asarray((features @ features.T)), gram, atol=1e-10)
+                np.testing.assert_allclose(np.asarray(features @ features.T), gram, atol=1e-10)
 
 
 def test_scikit_learn_and_searches_slice_views():
@@ -113,7 +113,7 @@ def test_order_does_not_matter_and_what_is_wrong_is_named():
         MKLClassifier(KERNELS[:2]).fit(
             Views({"rna": (RNA[[0, 2]], [0, 2]), "site": SITE[:3]}), ["a", "b", "a"]
         )
-    with pytest.raises(ValueError, match="In view 'rna': .*NaN"):
+    with pytest.raises(ValueError, match=r"In view 'rna': .*NaN"):
         MKLClassifier(KERNELS[:2]).fit(Views({"rna": np.where(RNA > 2.0, np.nan, RNA)}), Y)
     with pytest.raises(
         ValueError, match="All views must have the same samples, got view 'rna' 90, view 'b' 3"

@@ -194,7 +194,7 @@ def _check_rows(model, n_kernels):
     if isinstance(rows, Views):
         _require(rows.names == list(model.views_), "its rows have other views than it says")
         for table in rows.tables.values():
-            if isinstance(table, np.ndarray) and table.ndim == 2 or sparse.issparse(table):
+            if (isinstance(table, np.ndarray) and table.ndim == 2) or sparse.issparse(table):
                 _check_table("rows_", table)
     elif np.ndim(rows) == 2:
         column = getattr(model, "groups", None)
