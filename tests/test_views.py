@@ -107,8 +107,8 @@ def test_order_does_not_matter_and_what_is_wrong_is_named():
         model.predict(Views({"rna": RNA, "site": SITE, "clinic": CLINIC[["age", "size"]]}))
     with pytest.raises(ValueError, match="must name its `view`"):
         MKLClassifier([Linear()]).fit(PARTIAL, Y)
-    with pytest.raises(ValueError, match="`view` must be one of rna, clinic, site, got 'cna'"):
-        MKLClassifier([Linear(view="cna")]).fit(PARTIAL, Y)
+    with pytest.raises(ValueError, match="`view` must be one of rna, clinic, site, got 'dna'"):
+        MKLClassifier([Linear(view="dna")]).fit(PARTIAL, Y)
     with pytest.raises(ValueError, match="got none for 1"):
         MKLClassifier(KERNELS[:2]).fit(
             Views({"rna": (RNA[[0, 2]], [0, 2]), "site": SITE[:3]}), ["a", "b", "a"]
