@@ -178,7 +178,8 @@ class Views:
 def as_views(X):
     """Return rows as `Views` where they are a dict, or a list of tables; else as they are."""
     tables = isinstance(X, list | tuple) and len(X) > 0 and all(_is_table(one) for one in X)
-    return Views(X) if isinstance(X, dict) or tables else X
+    named = isinstance(X, dict) and not hasattr(X, "tocsr")  # a sparse matrix may be a dict
+    return Views(X) if named or tables else X
 
 
 def _is_table(X):
