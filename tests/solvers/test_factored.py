@@ -444,3 +444,15 @@ def test_without_costs_nothing_is_learned(loss):
     assert solution.converged
     assert not solution.alpha.any()
     np.testing.assert_array_equal(solution.weights, uniform_weights((2, 3), 4 / 3))
+
+
+def test_parts_are_small_also_after_a_look_that_finds_more_rows(monkeypatch):
+    monkeypatch.setattr(descent, "LARGEST_PART", 40)
+    monkeypatch.setattr(Descent, "_next", lambda self, *about: self.solve_part)
+    sizes, plain = [], Descent.solve_part
+    monkeypatch.setattr(
+        Descent, "solve_part", lambda self, target: sizes.append(self.n_active) or plain(self, target)
+    )
+    solved(make_problem(Hinge(), 2, 2), tol=1e-4, max_iter=3)
+    assert sizes
+    assert max(sizes) <= 40

@@ -154,6 +154,8 @@ class Descent:
             elif enough or glances >= MOST_GLANCES:
                 self.look()
                 continue
+            if method == self.solve_part and self.n_active > LARGEST_PART:
+                method = self.sweep  # a look at all rows has found more of them
             before, glances = self.gap, glances + 1
             method(target)
             if self.changed:
