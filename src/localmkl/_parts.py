@@ -40,7 +40,7 @@ CLASSES = {
     "localmkl.kernels": [
         *("Chi2", "Cosine", "HistogramIntersection", "Linear", "Overlap", "Polynomial", "RBF", "Tanimoto"),
         *("GappedKmer", "Mismatch", "Spectrum", "WeightedDegree", "SmithWaterman"),
-        *("PropertyProfile", "PseudoAminoAcid", "ResidueGroups"),
+        *("PropertyProfile", "PseudoAminoAcid", "ResidueGroups", "TfIdf"),
     ],
     "localmkl.kernels.features": ["FeatureMap"],
     "localmkl.kernels.viewed": ["ViewKernel"],

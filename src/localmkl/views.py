@@ -154,6 +154,17 @@ class Views:
         tables = {name: _arranged(name, self.tables[name], wanted) for name, wanted in expected.items()}
         return self._with(tables=tables, places={name: self.places[name] for name in expected})
 
+    def with_tables(self, tables):
+        """Return some views of the same samples, each with the same rows in another table."""
+        return self._with(tables=dict(tables), places={name: self.places[name] for name in tables})
+
+    def completed(self, names):
+        """Return views of these names, in this order; one that is not here, no sample has."""
+        tables = {name: self.tables.get(name, np.empty((0, 0))) for name in names}
+        return self._with(
+            tables=tables, places={name: self.places.get(name, np.full(len(self), ABSENT)) for name in names}
+        )
+
     def followed_by(self, other):
         """Return the views of these samples and then of others."""
         columns = {name: self.columns(name) for name in self.names}

@@ -73,8 +73,12 @@ def refused(call, *arguments, code, out="model.localmkl"):
         ),
         (["--target", "state", "--groups", "state"], MISUSED, "--groups must not be the target, 'state'"),
         (["--target", "id", "--names", "id"], MISUSED, "--names must not be the target, 'id'"),
-        (["new.csv", "--target", "state"], MISUSED, "takes DATA alone, got 'new.csv' too; write lists with"),
-        (["--target", "state", "--C", 1, 10], MISUSED, "'10' too; write lists with commas, as 0.1,1,10"),
+        (
+            ["new.csv", "--target", "state"],
+            MISUSED,
+            "give these as --names COLUMN, or put rows",
+        ),
+        (["--target", "state", "--C", 1, 10], MISUSED, "got '10'; write lists with commas, as 0.1,1,10"),
         (
             ["--target", "state", "--groups", "city", "--gate", 1],
             MISUSED,
@@ -137,7 +141,7 @@ def test_fit_on_a_table(call, table, options, code, words):
             "a,b,target\n1,2,x\n,4,y\n",
             "line 3: the column 'a' must hold numbers, got an empty field",
         ),
-        ("words.csv", "a,target\nx,1\ny,0\n", "must have numeric columns beside the target"),
+        ("words.csv", "a,target\nx,1\ny,0\n", "must have columns of numbers or of few different words"),
         ("signs.csv", "a;target\n1;2\n", "must have commas between its columns, its first line has ';'"),
         ("ragged.csv", "a,target\n1,2\n3,4,5\n", "line 3: must have 2 fields"),
         ("empty.fa", "", "must hold FASTA records, got an empty file"),
@@ -182,12 +186,13 @@ def test_unlabelled_rows_of_the_wrong_kind(call, table, fasta, grams, tmp_path):
     assert "--unlabeled is for tables and FASTA" in refused(call, *options, code=MISUSED)
 
 
-def test_two_files_where_one_is_expected(call, table, fasta):
-    words = refused(call, "fit", fasta.train, fasta.new, code=MISUSED)
+def test_two_files_of_other_samples(call, fasta):
+    words = refused(call, "fit", fasta.train, fasta.new, code=FAILED)
+    assert words.endswith(
+        "names must be equal letter by letter, and rows of other samples are put into one file."
+    )
+    words = refused(call, "fit", fasta.new, f"again={fasta.new}", code=MISUSED)
     assert words.endswith("put all rows into one file, or name two classes by --positive and --negative.")
-    words = refused(call, "predict", "m.localmkl", table.train, table.new, code=MISUSED)
-    assert "takes MODEL and DATA alone" in words
-    assert words.endswith("too; give the command for each file.")
 
 
 def test_fit_on_fasta_and_grams(call, fasta, grams):

@@ -77,6 +77,8 @@ def fit(
     gate: options.Gate = None,
     groups: options.Groups = None,
     normalize: options.Normalize = None,
+    impute: options.Impute = None,
+    missing: options.Missing = None,
     balanced: options.Balanced = False,
     rank: options.Rank = None,
     exact_gap: options.ExactGap = False,
@@ -137,6 +139,8 @@ def tune(
     gate: options.Gate = None,
     groups: options.Groups = None,
     normalize: options.Normalize = None,
+    impute: options.Impute = None,
+    missing: options.Missing = None,
     balanced: options.Balanced = False,
     rank: options.Rank = None,
     exact_gap: options.ExactGap = False,
@@ -168,16 +172,20 @@ def _order(given, voice):
     data, positive, negative, method = (given[name] for name in ("data", "positive", "negative", "method"))
     if method not in METHODS:
         raise Misuse(f"--method must be one of {', '.join(METHODS)}, got {method!r}.")
-    if data is not None and (positive is not None or negative is not None):
+    if data and (positive is not None or negative is not None):
         raise Misuse("DATA does not go with --positive and --negative: give one file, or these two.")
-    if data is None and (positive is None or negative is None):
+    if not data and (positive is None or negative is None):
         raise Misuse("Name a file of training rows, DATA, or two FASTA files by --positive and --negative.")
     _check_rank(given)
+    _check_words(given)
     grids = _grids(given)
     from localmkl.cli.files import Asked
+    from localmkl.cli.joining import told
 
     asked = Asked(**{each.name: given[each.name] for each in fields(Asked)})
-    content = _training_content(positive if data is None else data, asked, given, voice)
+    content = _training_content(data or [positive], asked, given, voice)
+    for said in told(content):
+        voice.note(said)
     from localmkl.cli.train import Order
 
     others = {each.name: given[each.name] for each in fields(Order) if each.name in given}
@@ -194,10 +202,24 @@ def _check_rank(given):
         raise Misuse("--keep-features is for --rank.")
 
 
-def _training_content(path, asked, given, voice):
+def _check_words(given):
+    """Raise if an option has a word that it does not know."""
+    for name, known in (("impute", ("median", "mean")), ("missing", ("rescale", "zero"))):
+        if given[name] is not None and given[name] not in known:
+            raise Misuse(f"--{name} must be {' or '.join(known)}, got {given[name]!r}.")
+
+
+def _training_content(data, asked, given, voice):
     """Return the rows to train on; of a large file, for which a rank was given, a sample of them."""
     from localmkl.cli.files import GRAMS, check_labelled, is_large, kind_of, read_labelled
+    from localmkl.cli.joining import are_views, named_files, read_joined
 
+    files = named_files(data)
+    if are_views(files):
+        return read_joined(files, asked, labelled=True)
+    (path,) = files.values()
+    if given["missing"] is not None:
+        raise Misuse("--missing is for several files, got one.")
     if given["rank"] is None or not (is_large(path) or is_large(asked.negative)):
         try:
             return read_labelled(path, asked)
@@ -226,11 +248,12 @@ def _grids(given):
 def _look_at(model, data):
     """Raise if files are not there or of no known kind, before heavy imports."""
     from localmkl.cli.files import check_regular, kind_of
+    from localmkl.cli.joining import named_files
 
     check_regular(model)
-    if data is not None:
-        kind_of(data)
-        check_regular(data)
+    for path in named_files(data or []).values():
+        kind_of(path)
+        check_regular(path)
 
 
 @_command()
@@ -258,15 +281,17 @@ def predict(
     voice = Voice(as_json, quiet, debug)
     with voice.plainly():
         _look_at(model, data)
-        from localmkl.cli import places, use
+        from localmkl.cli import joining, places, use
 
         if out is not None:
-            places.check_outputs([("--out", out, places.PREDICTIONS)], (model, data, labels), force=force)
+            inputs = (model, *use.paths_of(data), labels)
+            places.check_outputs([("--out", out, places.PREDICTIONS)], inputs, force=force)
         subject = use.open_model(model)
         where = {"target": target, "labels": labels, "names": names, "variable": variable, "header": header}
         tally = use.Tally(subject)
         with voice.table(out) as write, voice.counting("predicting") as show:
             for content in use.pieces_for(subject, data, rows=rows, **where):
+                joined = joining.told(content)
                 columns, table = use.predict_piece(subject, content)
                 write(columns, table)
                 tally.add(content, table)
@@ -275,7 +300,7 @@ def predict(
         if out is not None:
             record = {"out": str(out), "rows": tally.n_rows, **scores}
             voice.result(record, f"{tally.n_rows} predictions: {out}")
-        for note in filter(None, (said, subject.unfinished)):
+        for note in filter(None, (*joined, said, subject.unfinished)):
             voice.note(note)
 
 
@@ -283,7 +308,8 @@ def predict(
 def report(
     model: options.Model,
     data: Annotated[
-        Path | None, _argument(help="Rows to show; default: the training rows, where kept.")
+        list[str] | None,
+        _argument(help="Rows to show, of one file or several; default: the training rows, where kept."),
     ] = None,
     out: Annotated[Path, _option(help="The HTML file.")] = Path("report.html"),
     title: Annotated[str | None, _option(help="Title of the page.")] = None,
@@ -305,12 +331,15 @@ def report(
     voice = Voice(as_json, quiet, debug)
     with voice.plainly():
         _look_at(model, data)
-        from localmkl.cli import places, use
+        from localmkl.cli import joining, places, use
 
-        places.check_outputs([("--out", out, places.REPORT)], (model, data, labels), force=force)
+        inputs = (model, *use.paths_of(data), labels)
+        places.check_outputs([("--out", out, places.REPORT)], inputs, force=force)
         subject = use.open_model(model)
         where = {"target": target, "labels": labels, "names": names, "variable": variable, "header": header}
-        content = None if data is None else use.read_for(subject, data, rows=rows, **where)
+        content = use.read_for(subject, data, rows=rows, **where) if data else None
+        for said in () if content is None else joining.told(content):
+            voice.note(said)
         with voice.working("writing the report: cross-validation may take a while"):
             path = use.write(subject, content, out, title=title, cv=folds, baselines=baselines, seed=seed)
         voice.result({"out": str(path)}, f"The report: {path.resolve()}")
@@ -320,9 +349,10 @@ def report(
 
 @_command()
 def info(
-    file: Annotated[Path, _argument(help="A model or a data file.")],
+    file: Annotated[list[str], _argument(help="A model or a data file, or several files to be joined.")],
     target: options.Target = None,
     labels: options.Labels = None,
+    names: options.Names = None,
     variable: options.Variable = None,
     header: options.Header = None,
     as_json: options.Json = False,
@@ -332,15 +362,17 @@ def info(
     """Say what is in a model or in a data file."""
     voice = Voice(as_json, quiet, debug)
     with voice.plainly():
-        from localmkl.cli import files, tell
+        from localmkl.cli import files, joining, tell
 
-        if files.is_model(file):
+        if len(file) == 1 and files.is_model(file[0]):
             from localmkl.cli import use
 
-            record, text = tell.describe_model(use.open_model(file))
+            record, text = tell.describe_model(use.open_model(file[0]))
         else:
-            asked = files.Asked(target, labels, None, variable, header)
-            record, text = tell.describe_data(files.read_rows(file, asked))
+            content = joining.read_any(file, files.Asked(target, labels, names, variable, header))
+            record, text = tell.describe_data(content)
+            for said in joining.told(content):
+                voice.note(said)
         voice.result(record, text)
 
 

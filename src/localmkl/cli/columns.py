@@ -1,4 +1,4 @@
-"""The columns of a table: numbers, text, those that only number the rows, and groups by their names."""
+"""The columns of a table: numbers, words, text, what only numbers the rows, and groups by their names."""
 
 import re
 from collections import Counter
@@ -7,7 +7,7 @@ from fnmatch import fnmatchcase
 
 import numpy as np
 
-from localmkl._checks import listed
+from localmkl._checks import is_missing, listed
 
 LARGEST_NUMBER = 1e100
 """Numbers of this size may be squared and summed: 1e200 times any number of columns is below 1e308."""
@@ -23,6 +23,9 @@ ROW_NAMES = re.compile(
 
 MOST_GROUPS = 20
 """Names of columns that make more groups than this are no help: as many kernels are enough."""
+
+MOST_WORDS, ROWS_A_WORD = 20, 5
+"""A column of text holds categories if it has at most so many different words, on average in so many rows."""
 
 _SEPARATOR = re.compile(r"[_.:/| -]")
 _LETTERS = re.compile(r"[^\W\d_]+(?=[\W\d_])")
@@ -48,6 +51,14 @@ def _has_number(column):
         return bool(pd.to_numeric(column, errors="coerce").notna().any())
     except (TypeError, ValueError):  # lists and the like
         return False
+
+
+def word_names(frame):
+    """Return the columns of text that hold few different words, and so categories."""
+    numeric = set(numeric_names(frame))
+    counts = {name: frame[name].astype(str).nunique() for name in frame.columns if name not in numeric}
+    most = min(MOST_WORDS, len(frame) // ROWS_A_WORD)
+    return [name for name, count in counts.items() if 1 < count <= most]
 
 
 def identifiers(frame):
@@ -123,8 +134,39 @@ def _letter_patterns(name):
     return [] if found is None else [f"{found[0]}*"]
 
 
-def numeric_columns(kernels, columns):
-    """Return those of all `columns` that kernels read as numbers."""
+def as_read(content, columns, kernels):
+    """Return a table with some columns alone, each as kernels read it; what cannot be so names its line.
+
+    Parameters
+    ----------
+    content : Content
+    columns : sequence of str
+        Of the training rows.
+    kernels : list of Kernel
+    """
+    columns = list(columns)
+    missing = [name for name in columns if name not in content.rows.columns]
+    if missing:
+        raise ValueError(
+            f"{str(content.path)!r} must have the column {missing[0]!r} of the training rows, "
+            f"it has {listed(content.rows.columns)}."
+        )
+    plain = [kernel for kernel in kernels if not kernel.takes_text]
+    numeric = columns_of(plain, columns)
+    unfilled = columns_of([kernel for kernel in plain if not kernel.takes_missing], columns)
+    gaps = [name for name in numeric if name not in unfilled]
+    frame = as_numbers(content, content.rows[columns], numeric, gaps=gaps)
+    for name in columns_of([kernel for kernel in kernels if kernel.takes_text], columns):
+        if name not in numeric:
+            frame[name] = _words(frame[name])
+    for kernel in plain:
+        if hasattr(kernel, "column"):
+            _check_sequences(content, kernel.column)
+    return replace(content, rows=frame)
+
+
+def columns_of(kernels, columns):
+    """Return those of all `columns` that kernels read, sequences left out."""
     found: dict[str, None] = {}
     for kernel in kernels:
         if hasattr(kernel, "columns"):
@@ -132,24 +174,40 @@ def numeric_columns(kernels, columns):
             given = [given] if isinstance(given, str | int) else given
             given = list(columns)[given] if isinstance(given, slice) else given
             found |= dict.fromkeys(columns[name] if isinstance(name, int) else name for name in given)
+        elif kernel.takes_text and kernel.column is not None:
+            found[kernel.column] = None
     return list(found)
 
 
-def pick_columns(content, like):
-    """Return a table with the columns of another one, numbers where that has numbers."""
-    frame = content.rows
-    missing = [name for name in like.columns if name not in frame.columns]
-    if missing:
+def _words(column):
+    """Return a column as text, None where a value is missing; a whole number is written without a point."""
+    cells = np.empty(len(column), dtype=object)
+    cells[:] = [_word(value) for value in column.tolist()]
+    return cells
+
+
+def _word(value):
+    if is_missing(value):
+        return None
+    whole = isinstance(value, float) and value.is_integer()
+    return str(int(value) if whole else value).strip()
+
+
+def _check_sequences(content, column):
+    wrong = [row for row, entry in enumerate(content.rows[column]) if not isinstance(entry, str)]
+    if wrong:
+        place, came = content.place(wrong[0], column)
         raise ValueError(
-            f"{str(content.path)!r} must have the column {missing[0]!r} of the training rows, "
-            f"it has {listed(frame.columns)}."
+            f"{str(content.path)!r}, {place}: the column {column!r} must hold sequences, "
+            f"got {repr(came) if came else 'none'}; correct it, or do without the column."
         )
-    numeric = [name for name, dtype in zip(like.columns, like.dtypes, strict=True) if dtype.kind == "f"]
-    return replace(content, rows=as_numbers(content, frame[list(like.columns)], numeric))
 
 
-def as_numbers(content, frame, columns):
-    """Return a table whose `columns` are numbers; text and gaps in them are errors that name the line."""
+def as_numbers(content, frame, columns, gaps=()):
+    """Return a table whose `columns` are numbers, those of `gaps` also with none.
+
+    Text, and gaps in others, are errors that name the line.
+    """
     import pandas as pd
 
     columns = list(columns)
@@ -160,6 +218,9 @@ def as_numbers(content, frame, columns):
     for place in np.flatnonzero(~plain).tolist():
         numbers[:, place] = pd.to_numeric(part.iloc[:, place], errors="coerce")
     wrong = ~(np.abs(numbers) <= LARGEST_NUMBER)
+    if gaps:
+        filled = np.isin(columns, gaps)
+        wrong[:, filled] &= part.loc[:, filled].notna().to_numpy()
     if wrong.any():
         place = int(wrong.any(axis=0).argmax())
         row = int(wrong[:, place].argmax())
@@ -175,5 +236,6 @@ def _refuse_entry(content, name, row, number):
     expected = "numbers" if np.isnan(number) else f"numbers up to {LARGEST_NUMBER:.0e} in size"
     raise ValueError(
         f"{str(content.path)!r}, {place}: the column {name!r} must hold {expected}, "
-        f"got {'an empty field' if came == '' else repr(came)}; correct it, or do without the column."
+        f"got {'an empty field' if came == '' else repr(came)}; correct it, or do without the column"
+        f"{', or fill gaps by --impute median' if is_missing(content.rows[name].iloc[row]) else ''}."
     )

@@ -3,6 +3,10 @@
 table       .csv, .tsv, .txt, .parquet    rows with named columns, one of them the target
 sequences   .fa, .fasta, ...              FASTA records, labels in the headers or in a file
 grams       .npy, .npz, .mat              Gram matrices, labels among the variables or in a file
+matrix      .mtx                          sparse rows, their names in a file beside it
+omics       .h5ad, .h5mu                  AnnData and MuData: one view or several, labels among `obs`
+
+Several files, and the last two kinds, are views of the same samples: see `joining`.
 """
 
 import os
@@ -27,14 +31,24 @@ from localmkl.datasets.opening import OPENERS, check_regular, file_kind, read_te
 from localmkl.datasets.tables import column_labels, read_table, table_pieces
 
 TABLE, SEQUENCES, GRAMS = "table", "sequences", "grams"
+MATRIX, OMICS, VIEWS = "matrix", "omics", "views"
 
 KINDS = {
     TABLE: (".csv", ".tsv", ".txt", ".parquet"),
     SEQUENCES: (".fa", ".fasta", ".fas", ".fna", ".ffn", ".faa", ".frn"),
     GRAMS: (".npy", ".npz", ".mat"),
+    MATRIX: (".mtx",),
+    OMICS: (".h5ad", ".h5mu"),
 }
 
-CALLED = {TABLE: "a table", SEQUENCES: "a FASTA file", GRAMS: "a Gram file"}
+CALLED = {
+    TABLE: "a table",
+    SEQUENCES: "a FASTA file",
+    GRAMS: "a Gram file",
+    MATRIX: "a Matrix Market file",
+    OMICS: "a file of omics",
+    VIEWS: "files of several views",
+}
 
 MODEL_SUFFIX = ".localmkl"
 
@@ -107,6 +121,12 @@ class Content:
         Columns that only number the rows; None: look.
     whole : Whole or None
         The rest of a large file, of which the rows are a sample.
+    parts : dict of str to Content, or None
+        Of several files: what each view holds, in the order of its own rows.
+    files : tuple of Path
+        All of several files, also one that holds labels alone.
+    said : tuple of str
+        What is to be said of how files were joined.
     """
 
     path: Path
@@ -120,9 +140,22 @@ class Content:
     numbers: np.ndarray | None = None
     row_names: frozenset | None = None
     whole: Any = None
+    parts: dict | None = None
+    files: tuple = ()
+    said: tuple = ()
 
     def __len__(self):
         return self.rows.shape[0]
+
+    @property
+    def paths(self):
+        """All files that the rows come from."""
+        return [self.path] if self.parts is None else list(self.files)
+
+    def with_parts(self, parts):
+        """Return the content with some of its views, whose rows may have other columns."""
+        tables = {name: part.rows for name, part in parts.items()}
+        return replace(self, parts=parts, rows=self.rows.with_tables(tables))
 
     def place(self, row, name):
         """Return the place of a row in the file and its field in a column, as text."""
@@ -147,7 +180,7 @@ def kind_of(path):
 
 def is_large(path):
     """Whether a table or FASTA file is better read in pieces."""
-    if path is None or kind_of(path) == GRAMS or not os.path.exists(path):
+    if path is None or kind_of(path) not in (TABLE, SEQUENCES) or not os.path.exists(path):
         return False
     free, size = available_memory(), os.path.getsize(path)
     size *= COMPRESSED if Path(path).suffix.lower() in OPENERS or str(path).endswith(".parquet") else 1

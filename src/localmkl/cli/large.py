@@ -87,10 +87,9 @@ class LargeFit:
             raise
 
     def _pieces(self):
-        like = self.chosen.content.rows
         for piece in self.whole.pieces():
             first = int(piece.numbers[0])
-            yield first, first + len(piece), lambda piece=piece: fitting_rows(piece, like)
+            yield first, first + len(piece), lambda piece=piece: fitting_rows(piece, self.chosen)
 
     def finish(self):
         """Remove the features, unless they are to be kept."""

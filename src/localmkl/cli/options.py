@@ -8,11 +8,12 @@ import typer
 from localmkl.cli.words import CLASS_LOSSES, METHODS, NUMBER_LOSSES
 
 _option, _argument = typer.Option, typer.Argument
-Data = Annotated[Path, _argument(help="Table (.csv, .tsv, .parquet), FASTA, or Grams (.npz, .npy, .mat).")]
-TrainingData = Annotated[
-    Path | None,
-    _argument(help="Table (.csv, .tsv, .parquet), FASTA, or Grams (.npz, .npy, .mat).", show_default=False),
-]
+FILES = (
+    "Table (.csv, .tsv, .parquet), FASTA, Grams (.npz, .npy, .mat), .mtx, .h5ad or .h5mu; or several, each a "
+    "view of the same samples, as FILE or NAME=FILE, joined by --names."
+)
+Data = Annotated[list[str], _argument(help=FILES)]
+TrainingData = Annotated[list[str] | None, _argument(help=FILES, show_default=False)]
 Positive = Annotated[Path | None, _option(help="FASTA file of the class 1, instead of DATA.")]
 Negative = Annotated[Path | None, _option(help="FASTA file of the class -1, with --positive.")]
 Header = Annotated[
@@ -33,7 +34,10 @@ Target = Annotated[
 Labels = Annotated[
     Path | None, _option(help="File of labels: lines 'name label' for FASTA, one label a line for Grams.")
 ]
-Names = Annotated[str | None, _option(help="Column of a table with the names of its rows.")]
+Names = Annotated[
+    str | None,
+    _option(help="Column of a table with the names of its rows; several files are joined by them."),
+]
 Kernels = Annotated[
     str | None,
     _option(
@@ -49,6 +53,12 @@ Gate = Annotated[
     ),
 ]
 Normalize = Annotated[str | None, _option(help="multiplicative (default), trace, cosine or none.")]
+Impute = Annotated[
+    str | None, _option(help="Fill gaps in numeric columns: median or mean of the training rows.")
+]
+Missing = Annotated[
+    str | None, _option(help="Samples that lack a view: rescale their other kernels (default), or zero.")
+]
 Balanced = Annotated[bool, _option("--balanced", help="Weigh classes by how rare they are.")]
 Tol = Annotated[float | None, _option(help="Relative duality gap to reach (default: 1e-3).")]
 Variable = Annotated[str | None, _option(help="Gram file: the variable that holds the Grams.")]

@@ -4,9 +4,9 @@ import numpy as np
 
 from localmkl._checks import listed
 from localmkl._resources import available_memory
-from localmkl.cli.columns import as_numbers, identifiers, is_plain, numeric_names
-from localmkl.cli.files import GRAMS, SEQUENCES, TABLE
-from localmkl.cli.kernels import default_kernels
+from localmkl.cli.columns import as_numbers, is_plain, numeric_names
+from localmkl.cli.files import GRAMS, MATRIX, SEQUENCES, TABLE, VIEWS
+from localmkl.cli.kernels import default_kernels, row_names
 from localmkl.cli.words import in_words
 
 RANK = 200
@@ -158,28 +158,14 @@ def exact_gap_in_words(gap):
 
 
 def describe_data(content):
-    """Return the description of a data file, as a record and as text."""
-    rows, n_rows = content.rows, len(content)
+    """Return the description of a data file, or of several, as a record and as text."""
+    n_rows = len(content)
     n_kernels, said, words = _default_kernels(content)
-    record = {"file": str(content.path), "kind": content.kind, "rows": n_rows, "default_kernels": said}
-    record["kernels"] = words
-    lines = [f"kind       {content.kind}, {n_rows} rows"]
-    if content.kind == TABLE:
-        record["columns"] = {name: str(kind) for name, kind in rows.dtypes.items()}
-        lines.append(
-            f"columns    {listed([f'{name} ({kind})' for name, kind in record['columns'].items()], 8)}"
-        )
-    elif content.kind == SEQUENCES:
-        lengths = [len(sequence) for sequence in rows]
-        record["lengths"] = [min(lengths), max(lengths)]
-        same = min(lengths) == max(lengths)
-        lines.append(f"lengths    {lengths[0] if same else f'{min(lengths)} to {max(lengths)}'} letters")
-    else:
-        record["shape"] = [rows.n_kernels, *rows.shape]
-        only = "" if rows.shape[0] == rows.shape[1] else "; not square: new rows to predict, or no Grams"
-        lines.append(
-            f"shape      {rows.n_kernels} Grams, {rows.shape[0]} x {rows.shape[1]}, {rows.dtype}{only}"
-        )
+    files = ", ".join(map(str, content.paths))
+    record = {"file": files, "kind": content.kind, "rows": n_rows, "default_kernels": said, "kernels": words}
+    held, lines = _held(content)
+    record |= held
+    lines.insert(0, f"kind       {content.kind}, {n_rows} rows")
     if content.y is not None:
         labels, counts = np.unique(content.y, return_counts=True)
         record["labels"] = {str(label): int(count) for label, count in zip(labels, counts, strict=True)}
@@ -200,16 +186,49 @@ def describe_data(content):
     return record, "\n".join(lines)
 
 
+def _held(content):
+    """Return what the rows of a file are, as a record and as lines of text."""
+    rows = content.rows
+    if content.kind == VIEWS:
+        return _held_views(content.parts)
+    if content.kind == TABLE:
+        columns = {name: str(kind) for name, kind in rows.dtypes.items()}
+        shown = listed([f"{name} ({kind})" for name, kind in columns.items()], 8)
+        return {"columns": columns}, [f"columns    {shown}"]
+    if content.kind == SEQUENCES:
+        lengths = [len(sequence) for sequence in rows]
+        ends = [min(lengths), max(lengths)]
+        span = f"{ends[0]}" if ends[0] == ends[1] else f"{ends[0]} to {ends[1]}"
+        return {"lengths": ends}, [f"lengths    {span} letters"]
+    if content.kind == MATRIX:
+        stored = rows.nnz / max(1, rows.shape[0] * rows.shape[1])
+        record = {"shape": list(rows.shape), "stored": stored}
+        return record, [f"columns    {rows.shape[1]}, {share_in_words(stored)} of the entries not zero"]
+    only = "" if rows.shape[0] == rows.shape[1] else "; not square: new rows to predict, or no Grams"
+    shape = f"{rows.n_kernels} Grams, {rows.shape[0]} x {rows.shape[1]}, {rows.dtype}{only}"
+    return {"shape": [rows.n_kernels, *rows.shape]}, [f"shape      {shape}"]
+
+
+def _held_views(parts):
+    """Do as `_held`, for each view."""
+    records, lines = {}, []
+    for view, part in parts.items():
+        held, told = _held(part)
+        records[view] = {"file": str(part.path), "kind": part.kind, "rows": len(part), **held}
+        lines.append(f"{view:<10} {part.kind}, {len(part)} rows; {' '.join(told[0].split())}")
+    return {"views": records}, lines
+
+
 def _default_kernels(content):
     """Return number, description and words of the kernels that a file gets by default, if it gets any."""
     if content.kind == GRAMS:
         return content.rows.n_kernels, f"the {content.rows.n_kernels} of the file", None
     try:
         given, said = default_kernels(content)
-        if content.kind == TABLE:
-            row_names = identifiers(content.rows)
-            used = [name for name in numeric_names(content.rows) if name not in row_names]
-            as_numbers(content, content.rows, used)
+        for part in [content] if content.parts is None else content.parts.values():
+            if part.kind == TABLE:
+                numeric = [name for name in numeric_names(part.rows) if name not in row_names(part)]
+                as_numbers(part, part.rows, numeric)
     except ValueError as error:
         return 0, f"none by default: {error}", None
     columns = [wanted.parameters.get("columns") for wanted in given]

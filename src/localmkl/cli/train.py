@@ -10,8 +10,17 @@ import typer
 
 import localmkl
 from localmkl.cli import tuning
-from localmkl.cli.columns import pick_columns
-from localmkl.cli.files import CALLED, GRAMS, TABLE, Asked, Content, parse_rows, read_labelled, read_rows
+from localmkl.cli.files import (
+    CALLED,
+    GRAMS,
+    TABLE,
+    VIEWS,
+    Asked,
+    Content,
+    parse_rows,
+    read_labelled,
+    read_rows,
+)
 from localmkl.cli.kernels import choose_kernels, fitting_rows
 from localmkl.cli.large import LargeFit
 from localmkl.cli.places import MODEL, SCORES, WORK, check_outputs
@@ -52,6 +61,8 @@ class Order:
     grids: dict[str, list]
     gate: str | None
     normalize: str | None
+    impute: str | None
+    missing: str | None
     balanced: bool
     tol: float | None
     rows: str | None
@@ -77,7 +88,7 @@ class Order:
         """All files that are read."""
         words = [text.strip() for text in (self.kernels, self.gate) if text is not None]
         kernels = [text for text in words if text.lower().endswith(".toml")]
-        return [self.content.path, self.asked.negative, self.asked.labels, self.unlabeled, *kernels]
+        return [*self.content.paths, self.asked.negative, self.asked.labels, self.unlabeled, *kernels]
 
 
 def train(order, voice, search=None):
@@ -90,7 +101,7 @@ def train(order, voice, search=None):
     content, rows = _take(_for_task(order.content, order.regression), order.rows)
     _check_targets(content, order.regression)
     _check_sizes(content, asked.groups)
-    chosen = choose_kernels(content, order.kernels, order.gate)
+    chosen = choose_kernels(content, order.kernels, order.gate, order.impute)
     content = _with_groups(chosen.content, asked.groups)
     voice.note(f"Kernels: {chosen.said}.")
     grids = None if search is None else _grids(order, kind, content, chosen, search, voice)
@@ -109,16 +120,17 @@ def train(order, voice, search=None):
             model = work.fit(content)
         else:
             more = tuning.groups_beside(content)
-            more |= {} if order.unlabeled is None else {"unlabeled": _unlabeled(order, asked, content)}
+            more |= {} if order.unlabeled is None else {"unlabeled": _unlabeled(order, asked, chosen)}
             with voice.working(f"fitting {len(content)} rows"):
                 model = estimator.fit(content.rows, content.y, **more)
         model.made_ = {
             **provenance(),
             "seconds": time.perf_counter() - start,
-            "file": str(content.path),
+            "file": ", ".join(map(str, content.paths)),
             "kind": content.kind,
             "kernels": chosen.said,
             "kernel_names": chosen.names,
+            "unread": chosen.unread,
             "target": asked.target,
             "names_column": asked.names,
             "groups_name": asked.groups,
@@ -133,7 +145,7 @@ def train(order, voice, search=None):
             work.finish()
     if order.exact_gap:
         try:
-            model.made_["exact_gap"] = _exact_gap(model, content, order, voice)
+            model.made_["exact_gap"] = _exact_gap(model, replace(chosen, content=content), order, voice)
             save(model, order.out)
         except MemoryError as error:
             voice.note(f"The model is written, its exact gap is not known: {sentence(error)}")
@@ -143,11 +155,11 @@ def train(order, voice, search=None):
     voice.result({"out": str(order.out), **record}, f"{text}\nwritten    {order.out}")
 
 
-def _exact_gap(model, content, order, voice):
+def _exact_gap(model, chosen, order, voice):
     """Return the gap of a model on features in the exact problem: all of it, or an estimate."""
-    inner = getattr(model, "best_estimator_", model)
+    inner, content = getattr(model, "best_estimator_", model), chosen.content
     if content.whole is not None:
-        content = _read_whole(order, content)
+        content = _read_whole(order, chosen)
     rows = with_groups(content.rows, tuning.groups_beside(content).get("groups"))
     few = len(inner.support_) ** 2 <= 2 * MOST_PAIRS
     with voice.counting("exact gap") as show:
@@ -157,12 +169,13 @@ def _exact_gap(model, content, order, voice):
     return {"gap": found.gap, "error": found.error}
 
 
-def _read_whole(order, content):
+def _read_whole(order, chosen):
     """Return all rows of a large file, as those of the sample are."""
+    content, name = chosen.content, order.asked.groups
     found = replace(read_labelled(content.path, order.asked), y=content.whole.y)
-    name = order.asked.groups
-    like = content.rows if name is None or content.kind != TABLE else content.rows.drop(columns=name)
-    return _with_groups(replace(found, rows=fitting_rows(found, like)), name)
+    if name is not None and content.kind == TABLE:
+        chosen = replace(chosen, content=replace(content, rows=content.rows.drop(columns=name)))
+    return _with_groups(replace(found, rows=fitting_rows(found, chosen)), name)
 
 
 def all_of(content, name):
@@ -266,19 +279,20 @@ def _take(content, text):
     return content.take(rows), {"start": int(rows[0]), "stop": int(rows[-1]) + 1, "of": n_rows}
 
 
-def _unlabeled(order, asked, content):
+def _unlabeled(order, asked, chosen):
     """Return rows of another file, of the same kind as the training rows, to learn the clusters from too."""
+    content = chosen.content
     if order.method not in ("clmkl", "hlmkl"):
         raise Misuse(f"--unlabeled is for the methods clmkl and hlmkl, got {order.method}.")
-    if content.kind == GRAMS:
-        raise Misuse("--unlabeled is for tables and FASTA files.")
+    if content.kind in (GRAMS, VIEWS):
+        raise Misuse("--unlabeled is for tables and FASTA files, one alone.")
     found = read_rows(order.unlabeled, asked)
     if found.kind != content.kind:
         raise ValueError(
             f"{str(order.unlabeled)!r} must be {CALLED[content.kind]} as the training rows, "
             f"got {CALLED[found.kind]}."
         )
-    return pick_columns(found, content.rows).rows if content.kind == TABLE else found.rows
+    return fitting_rows(found, chosen)
 
 
 def _check_targets(content, regression):
@@ -384,6 +398,8 @@ def _make(kind, order, chosen, settings):
         settings["normalize"] = None if order.normalize == "none" else order.normalize
     if order.tol is not None:
         settings["tol"] = order.tol
+    if order.missing is not None:
+        settings["missing"] = order.missing
     if order.rank is not None:
         settings["n_components"] = order.rank
     if order.balanced:

@@ -7,26 +7,31 @@ from typing import Any
 import numpy as np
 
 from localmkl._checks import listed
-from localmkl.cli.columns import as_numbers, numeric_columns
+from localmkl.cli.columns import as_numbers, as_read
 from localmkl.cli.files import (
     CALLED,
     GRAMS,
+    MATRIX,
     SEQUENCES,
     TABLE,
     TABLE_LABELS,
+    VIEWS,
     Asked,
     is_large,
     kind_of,
     parse_rows,
     read_rows,
 )
+from localmkl.cli.joining import named_files, read_joined
 from localmkl.cli.pieces import read_pieces
 from localmkl.cli.voice import Misuse
 from localmkl.datasets.tables import joined_labels
 from localmkl.estimators.groups import with_groups
 from localmkl.estimators.probabilities import probabilities
 from localmkl.explain import memberships_of, training_rows
+from localmkl.kernels import Kernel
 from localmkl.kernels.stack import take_rows
+from localmkl.kernels.viewed import ViewKernel
 from localmkl.persistence import load
 from localmkl.report.metrics import BELOW, BRIER, LOG_LOSS, PINBALL, choose_metrics
 from localmkl.report.subject import Subject, predicted
@@ -72,11 +77,21 @@ def kind_for(subject):
     """Return the kind of file that a model takes."""
     if subject.model._precomputed:
         return GRAMS
+    if hasattr(subject.model, "views_"):
+        return VIEWS
     return TABLE if hasattr(subject.model, "n_features_in_") else SEQUENCES  # sequences have no columns
 
 
-def read_for(subject, path, *, rows=None, **options):
-    """Return the content of a file as a model takes it; what is not said is as in the fit."""
+def paths_of(data):
+    """Return the files that the arguments of a command name."""
+    return list(named_files(data or []).values())
+
+
+def read_for(subject, data, *, rows=None, **options):
+    """Return the content of files as a model takes it; what is not said is as in the fit."""
+    if kind_for(subject) == VIEWS:
+        return _joined_for(subject, data, rows, _asked(subject, **options))
+    path = _only(data)
     content = read_rows(path, _asked(subject, **options))
     _check_kind(subject, path, rows)
     content = replace(content, y=_as_known(subject, content))
@@ -85,14 +100,67 @@ def read_for(subject, path, *, rows=None, **options):
     return _as_taken(subject, content)
 
 
-def pieces_for(subject, path, *, rows=None, **options):
+def _only(data):
+    """Return the one file that a model takes which was fitted on one."""
+    paths = paths_of(data)
+    if len(paths) > 1:
+        raise Misuse(f"The model was fitted on one file, and takes one, got {len(paths)}: {listed(paths)}.")
+    return paths[0]
+
+
+def _joined_for(subject, data, rows, asked):
+    """Return new samples in the views of a model; one that no file is of, no sample has."""
+    files, expected = named_files(data), subject.model.views_
+    if rows is not None:
+        raise Misuse("--rows is for Gram files.")
+    content = read_joined(files, asked, labelled=False)
+    strange = [view for view in content.parts if view not in expected]
+    unread = [view for view in strange if view in made_of(subject.given).get("unread", ())]
+    if len(strange) > len(unread):
+        other = next(view for view in strange if view not in unread)
+        raise ValueError(
+            f"Files must be views of the fit, {listed(list(expected))}, got {other!r}; name the view of a "
+            "file as NAME=FILE."
+        )
+    parts = {
+        view: _view_as_fitted(subject.model, view, part)
+        for view, part in content.parts.items()
+        if view not in unread
+    }
+    content = content.with_parts(parts)
+    rows = content.rows.completed(list(expected))
+    return _grouped(subject, replace(content, rows=rows, y=_as_known(subject, content)))
+
+
+def _view_as_fitted(model, view, part):
+    """Return a view with the columns of the fit alone."""
+    columns = model.views_[view]
+    kind = TABLE if isinstance(columns, list) else SEQUENCES if columns is None else MATRIX
+    if part.kind != kind:
+        raise ValueError(
+            f"{str(part.path)!r} must be {CALLED[kind]} as view {view!r} of the fit, got {CALLED[part.kind]}."
+        )
+    return as_read(part, columns, _readers(model, view)) if kind == TABLE else part
+
+
+def _readers(model, view=None):
+    """Return the kernels of a fitted model, and that of its gate: those that read a view, or rows alone."""
+    gate = getattr(model, "gate_kernel", None)
+    own = [one.kernel if isinstance(one, ViewKernel) else one for one in model.kernels_]
+    views = [getattr(one, "view", None) for one in model.kernels_]
+    own, views = ([*own, gate], [*views, gate.view]) if isinstance(gate, Kernel) else (own, views)
+    return [kernel for kernel, read in zip(own, views, strict=True) if read == view]
+
+
+def pieces_for(subject, data, *, rows=None, **options):
     """Yield the content of a file as a model takes it: of a large one, piece by piece.
 
     Labels of a large file are as they are written: only all of them show whether they are numbers.
     """
-    if not is_large(path):
-        yield read_for(subject, path, rows=rows, **options)
+    if kind_for(subject) == VIEWS or not is_large(_only(data)):
+        yield read_for(subject, data, rows=rows, **options)
         return
+    path = _only(data)
     asked = _asked(subject, **options)
     _check_kind(subject, path, rows)
     if kind_of(path) == TABLE and asked.labels is not None:
@@ -179,9 +247,9 @@ def _as_fitted(subject, content):
         )
     if subject.whole is not model:  # a pipeline knows what its columns are
         return replace(content, rows=frame[list(columns)])
-    read = [column for column in columns if column != name]
-    numeric = read if model.kernels is None else numeric_columns(model.kernels_, read)
-    return replace(content, rows=as_numbers(content, frame[list(columns)], numeric))
+    read = as_read(content, [column for column in columns if column != name], _readers(model)).rows
+    rows = read if name is None else read.assign(**{name: content.groups})
+    return replace(content, rows=rows[list(columns)])
 
 
 def _cross_grams(subject, content, text):

@@ -32,6 +32,7 @@ KERNELS = {
     "intersection": ("HistogramIntersection", None),
     "tanimoto": ("Tanimoto", None),
     "overlap": ("Overlap", None),
+    "tfidf": ("TfIdf", "ngrams"),
     "wd": ("WeightedDegree", "degree"),
     "spectrum": ("Spectrum", "k"),
     "mismatch": ("Mismatch", "k"),
@@ -96,8 +97,13 @@ class Wanted:
 
     @property
     def is_vector(self):
-        """Whether it is a kernel on numeric columns, else on sequences."""
+        """Whether it is a kernel on columns, else on one column of sequences or texts."""
         return "columns" in _parameters(self.kind)
+
+    @property
+    def view(self):
+        """The view that it names, or None."""
+        return self.parameters.get("view")
 
     def make(self, **learned):
         """Return the kernels; `learned` are parameters for which the words may say something else."""
@@ -108,16 +114,17 @@ class Wanted:
         return [self.kind(**parameters) for parameters in sets]
 
     def names(self, *, full=False):
-        """Return a short name for each kernel: the word, its value, the columns as they were written.
+        """Return a short name for each kernel: its view, the word, its value, the columns as written.
 
         With `full`, also the other parameters.
         """
         columns = self.parameters.get("columns", self.parameters.get("column"))
         columns = ",".join(map(str, columns)) if isinstance(columns, list) else columns
         tail = f" {columns}" if columns else ""
-        others = [item for item in self.parameters.items() if item[0] not in ("columns", "column")]
+        others = [item for item in self.parameters.items() if item[0] not in ("columns", "column", "view")]
         tail += "".join(f" {name}={value}" for name, value in others) if full else ""
-        return [f"{self.word} {value}{tail}" for value in self.values] or [f"{self.word}{tail}"]
+        head = self.word if self.view is None else f"{self.view}: {self.word}"
+        return [f"{head} {value}{tail}" for value in self.values] or [f"{head}{tail}"]
 
 
 def parse_kernels(spec):
@@ -169,16 +176,17 @@ def _head_in_words(wanted):
     whole = len(values) > 2 and all(isinstance(value, int) for value in values)
     ranged = whole and values == tuple(range(values[0], values[0] + len(values)))
     text = f"{values[0]}-{values[-1]}" if ranged else ",".join(map(str, values))
-    others = [f"{name}={value}" for name, value in wanted.parameters.items() if name != "columns"]
+    pairs = [(name, str(value)) for name, value in wanted.parameters.items() if name != "columns"]
+    others = [f"{name}={shlex.quote(value) if ' ' in value else value}" for name, value in pairs]
     columns = wanted.parameters.get("columns")
-    several = columns is not None and not isinstance(columns, list) and "," in columns
+    several = columns is not None and (len(columns) > 1 if isinstance(columns, list) else "," in columns)
     return " ".join([f"{wanted.word}:{text}" if text else wanted.word, *others]), several
 
 
 def _columns_in_words(columns):
     if columns == [None]:
         return []
-    names = [each[0] if isinstance(each, list) else each for each in columns]
+    names = [",".join(each) if isinstance(each, list) else each for each in columns]
     text = ",".join(names)
     return [f"{'each' if len(names) > 1 else 'columns'}={shlex.quote(text) if ' ' in text else text}"]
 
@@ -291,7 +299,7 @@ def _from_words(text):
                 f"The kernel {text.strip()!r} must be a name and pairs parameter=value, got {pair!r}; "
                 "kernels are separated by ';'."
             )
-        parameters[name] = value if name in ("columns", "column", "each") else _value(value)
+        parameters[name] = value if name in ("columns", "column", "each", "view") else _value(value)
     return _check(word, tuple(_kernel_values(values)), parameters)
 
 

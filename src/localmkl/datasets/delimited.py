@@ -109,6 +109,7 @@ class _Kept:
 def _parse(pd, path, content, written, *, header):
     """Return the data frame of a text, whose lines and names are known."""
     options = {"sep": SEPARATORS[file_kind(path)], "index_col": False, "low_memory": False}
+    options["float_precision"] = "round_trip"  # or pandas 2 reads other numbers than are written
     try:
         frame = pd.read_csv(io.BytesIO(content), header=header, names=written.names, **options)
     except (pd.errors.ParserError, ValueError, OverflowError) as error:

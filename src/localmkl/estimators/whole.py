@@ -44,6 +44,7 @@ from localmkl.kernels import (
     Polynomial,
     SequenceKernel,
     SmithWaterman,
+    TfIdf,
     VectorKernel,
     WeightedDegree,
 )
@@ -254,6 +255,15 @@ def _check_kernel(kernel, rows, read, factor=1.0):
             kernel.features(rows).shape == (_count(rows), sum(map(len, kernel.categories_))),
             "its categories are none",
         )
+        return
+    if isinstance(kernel, TfIdf):
+        terms = kernel.terms_ if kernel.terms_ is None else list(kernel.terms_)
+        known = terms is None or (
+            all(isinstance(term, str) for term in terms) and len(set(terms)) == len(terms) == len(kernel.idf_)
+        )
+        _check_array("idf_", kernel.idf_, (None,))
+        _require(known and (kernel.idf_ >= 0.0).all(), "its terms are none")
+        _require(kernel.features(rows).shape == (_count(rows), len(kernel.idf_)), "its terms are none")
         return
     _require(isinstance(kernel, SequenceKernel), "a kernel is none")
     key = str(kernel.alphabet), repr(kernel.column)

@@ -31,6 +31,7 @@ _HOME = {
     "SmithWaterman": "alignment",
     "Spectrum": "sequences",
     "Tanimoto": "histograms",
+    "TfIdf": "texts",
     "VectorKernel": "vectors",
     "WeightedDegree": "sequences",
     "compute_stack": "stack",
@@ -57,6 +58,7 @@ if TYPE_CHECKING:
         compute_stack,
         fit_kernels,
     )
+    from localmkl.kernels.texts import TfIdf  # noqa: F401
     from localmkl.kernels.vectors import (  # noqa: F401
         RBF,
         CallableKernel,

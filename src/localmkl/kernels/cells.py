@@ -77,6 +77,36 @@ def pick_columns(X, columns, name):
         raise ValueError(f"{name} cannot take `columns` {columns!r}: {error}") from error
 
 
+def pick_texts(X, column, name, what):
+    """Return the column of texts that a kernel reads, as a list or array.
+
+    Parameters
+    ----------
+    X : list, array or data frame
+    column : str, int or None
+        None: the only one.
+    name, what : str
+        Of the kernel, and of its texts, for messages.
+    """
+    framed = hasattr(X, "iloc") and hasattr(X, "columns")
+    if hasattr(X, "to_numpy") and not framed:
+        X = X.to_numpy()
+    if not framed and (np.ndim(X) != 2 or isinstance(X, list | tuple)):
+        return X
+    if column is None and X.shape[1] > 1:
+        among = f": {', '.join(map(str, X.columns))}" if framed else ""
+        raise ValueError(
+            f"{name} needs one column of {what}, got {X.shape[1]} columns; name one by `column`{among}."
+        )
+    if not framed:
+        return X[:, 0 if column is None else column]
+    if column in X.columns:
+        return X[column].to_numpy(dtype=object)
+    if column is None or (isinstance(column, int) and 0 <= column < X.shape[1]):
+        return X.iloc[:, column or 0].to_numpy(dtype=object)
+    raise ValueError(f"`column` of {name} must be one of {', '.join(map(str, X.columns))}, got {column!r}.")
+
+
 def row_names(X):
     """Return what the user calls the rows: labels of a data frame, numbers of an array."""
     return X.index if hasattr(X, "iloc") else range(count_rows(X))

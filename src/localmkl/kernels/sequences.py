@@ -18,6 +18,7 @@ from scipy import sparse
 
 from localmkl._checks import check_integer
 from localmkl.kernels.alphabets import alphabet_letters, encode
+from localmkl.kernels.cells import pick_texts
 from localmkl.kernels.vectors import Kernel
 
 DENSE_GAIN = 32
@@ -67,33 +68,7 @@ class SequenceKernel(Kernel):
         name = type(self).__name__
         if sparse.issparse(X):
             raise ValueError(f"{name} needs sequences, got a sparse matrix; use Linear, RBF or Cosine.")
-        if hasattr(X, "iloc") and hasattr(X, "columns"):
-            return self._from_frame(X, name)
-        if hasattr(X, "to_numpy"):
-            X = X.to_numpy()
-        if np.ndim(X) == 2 and not isinstance(X, list | tuple):
-            if self.column is None and X.shape[1] > 1:
-                raise ValueError(
-                    f"{name} needs one column of sequences, got {X.shape[1]} columns; name one by `column`."
-                )
-            return X[:, 0 if self.column is None else self.column]
-        return X
-
-    def _from_frame(self, X, name):
-        if self.column is None and X.shape[1] == 1:
-            return X.iloc[:, 0].to_numpy(dtype=object)
-        if self.column is None:
-            raise ValueError(
-                f"{name} needs one column of sequences, got {X.shape[1]} columns; name one by `column`: "
-                f"{', '.join(map(str, X.columns))}."
-            )
-        if self.column in X.columns:
-            return X[self.column].to_numpy(dtype=object)
-        if isinstance(self.column, int) and 0 <= self.column < X.shape[1]:
-            return X.iloc[:, self.column].to_numpy(dtype=object)
-        raise ValueError(
-            f"`column` of {name} must be one of {', '.join(map(str, X.columns))}, got {self.column!r}."
-        )
+        return pick_texts(X, self.column, name, "sequences")
 
 
 class WeightedDegree(SequenceKernel):

@@ -94,8 +94,10 @@ def part_loss(loss, labels, offset, costs, rest):
 
 def combined(features, memberships, weights):
     """Return the combined kernel of some rows, given the weights of their features (l, R)."""
-    kept = np.flatnonzero(np.any(weights != 0.0, axis=0))
-    roots = np.sqrt(weights[:, kept])
-    wide = (memberships[:, :, None] * roots).astype(features.dtype) * features[:, None, kept]
-    wide = wide.reshape(len(features), -1)
-    return (wide @ wide.T).astype(np.float64)
+    gram = np.zeros((len(features), len(features)), dtype=features.dtype)
+    for own, row in zip(memberships.T, weights, strict=True):
+        kept = np.flatnonzero(row)
+        scaled = features[:, kept] * np.sqrt(row[kept]).astype(features.dtype)
+        scaled *= own[:, None]
+        gram += scaled @ scaled.T
+    return gram.astype(np.float64)

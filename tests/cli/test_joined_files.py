@@ -1,0 +1,208 @@
+"""Several files, views of the same samples, joined by the names of their rows; words and texts in them."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import localmkl
+from localmkl.kernels import RBF, Linear, Overlap, Spectrum
+
+N, NEW = 60, 20
+JOIN = ("--names", "patient", "--target", "outcome")
+KERNELS = "linear view=rna; rbf columns=age view=clinic; overlap view=clinic; spectrum:2 view=sites"
+
+
+@pytest.fixture
+def cohort(tmp_path):
+    """Write three views of N + NEW patients, each in an order of its own; return all of it, by name."""
+    rng = np.random.default_rng(0)
+    names = [f"p{i}" for i in range(N + NEW)]
+    y = np.where(rng.random(N + NEW) < 0.5, "sick", "well")
+    side = np.where(y == "sick", 1.0, -1.0)
+    rna = pd.DataFrame(rng.standard_normal((N + NEW, 4)) + 0.8 * side[:, None], names, list("abcd"))
+    clinic = pd.DataFrame({"age": rng.integers(20, 80, N + NEW)}, names)
+    clinic["sex"] = rng.choice(["f", "m"], N + NEW)
+    clinic["stage"] = np.where(rng.random(N + NEW) < 0.7, np.where(side > 0, "III", "I"), "II")
+    clinic["outcome"] = y
+    letters = [rng.choice(list("ACGT"), 12, p=[0.4, 0.1, 0.1, 0.4] if s > 0 else [0.25] * 4) for s in side]
+    sites = pd.Series(["".join(row) for row in letters], names)
+    write(tmp_path, "", rna[:50], clinic[:N], sites[10:N])
+    write(tmp_path, "new_", rna[N : N + 15], clinic[N:].drop(columns="outcome"), sites[N + 5 :])
+    return {"rna": rna, "clinic": clinic, "sites": sites, "y": pd.Series(y, names)}
+
+
+def write(folder, prefix, rna, clinic, sites):
+    rna.sample(frac=1, random_state=1).rename_axis("patient").to_csv(folder / f"{prefix}rna.csv")
+    clinic.sample(frac=1, random_state=2).rename_axis("patient").reset_index().to_parquet(
+        folder / f"{prefix}clinic.parquet"
+    )
+    order = sites.sample(frac=1, random_state=3)
+    (folder / f"{prefix}sites.fa").write_text("".join(f">{name} x\n{s}\n" for name, s in order.items()))
+
+
+def test_files_are_joined_by_name_and_give_the_model_that_python_gives(call, cohort):
+    options = (
+        *JOIN,
+        "--kernels",
+        KERNELS,
+        "--method",
+        "mkl",
+        "--C",
+        1,
+        "--tol",
+        1e-10,
+        "--out",
+        "m.localmkl",
+    )
+    said = call("fit", "rna.csv", "clinic.parquet", "sites.fa", *options)
+    assert "Samples: 60, 40 of them in every view (rna 50, clinic 60, sites 50)." in said.err
+    assert "rna: linear" in said.out
+    new = ("rna=new_rna.csv", "sites=new_sites.fa", "clinic=new_clinic.parquet")
+    said = call("predict", "m.localmkl", *new, "--out", "p.csv")
+    assert "Samples: 20, 10 of them in every view" in said.err
+    frame = pd.read_csv("p.csv", index_col="name")
+
+    views, names = localmkl.Views.join({k: pd.DataFrame(cohort[k]) for k in ("rna", "clinic", "sites")})
+    made = localmkl.Views(
+        {
+            "rna": (views.tables["rna"].drop(index=range(50, N)), [*range(50), *range(N, N + NEW)]),
+            "clinic": views.tables["clinic"],
+            "sites": (cohort["sites"][10:].tolist(), range(10, N + NEW)),
+        }
+    )
+    kernels = [
+        Linear(standardize=True, view="rna"),
+        RBF(columns=["age"], standardize=True, view="clinic"),
+        Overlap(columns=["sex", "stage"], view="clinic"),
+        Spectrum(2, view="sites"),
+    ]
+    model = localmkl.MKLClassifier(kernels, C=1.0, tol=1e-10).fit(made[:N], cohort["y"][:N])
+    held = made[N:]
+    held = localmkl.Views(
+        {
+            "rna": (held.rows("rna")[:15], range(15)),
+            "clinic": held.rows("clinic"),
+            "sites": (held.rows("sites")[5:], range(5, NEW)),
+        }
+    )
+    expected = pd.Series(model.decision_function(held), names[N:])
+    np.testing.assert_allclose(frame["score"], expected[frame.index], atol=1e-5)
+    lacking = frame.loc[[f"p{i}" for i in range(N + 15, N + NEW)]]
+    assert (lacking["contribution_rna: linear"] == 0.0).all()
+
+    said = call("predict", "m.localmkl", "clinic=new_clinic.parquet", "--out", "p.csv")
+    assert "Samples: 20, 0 of them in every view (rna 0, clinic 20, sites 0)." in said.err
+    call("report", "m.localmkl", "--out", "r.html", "--folds", 2)
+    info = call("info", "rna.csv", "clinic.parquet", "sites.fa", "--names", "patient").out
+    assert "clinic     table, 60 rows; columns age" in info
+    assert "sites: spectrum" in info or "sites: wd" in info
+
+
+def test_defaults_searches_groups_features_and_other_losses_take_several_files(call, cohort):
+    files = ("rna.csv", "clinic.parquet", "sites.fa")
+    said = call("fit", *files, *JOIN, "--tune", "--C", 1, "--p", "1,2", "--clusters", 2)
+    assert "overlap of sex, stage" in said.err
+    call("predict", "model.localmkl", "rna=new_rna.csv", "--out", "p.csv")
+    call("fit", *files, *JOIN, "--groups", "sex", "--missing", "zero", "--loss", "log_loss")
+    said = call("predict", "model.localmkl", *files, "--out", "p.csv")
+    assert "60 of which the model was trained on" in said.err
+    call("fit", *files, *JOIN, "--rank", 10, "--gate", "rbf view=rna", "--exact-gap")
+    call("predict", "model.localmkl", *files, "--out", "p.csv")
+    call("report", "model.localmkl", *files, "--out", "r.html", "--folds", 0)
+
+
+def test_what_names_leave_open_is_said_and_never_guessed(call, cohort):
+    clinic = pd.read_parquet("clinic.parquet")
+    other = clinic.replace({"patient": {"p0": "P0", "p1": "p_1", "p2": "zz"}}).rename(
+        columns={"age": "years"}
+    )
+    other.to_csv("other.csv", index=False)
+    said = call("fit", "rna.csv", "other.csv", *JOIN).err
+    assert "are taken for different samples, and 1 such pairs more" in said
+    assert "Left out, without a label: 3 samples (p" in said
+    clinic[["patient", "outcome"]].to_csv("labels.csv", index=False)
+    said = call("fit", "rna.csv", "labels.csv", *JOIN).err
+    assert "Left out, in no file but that of the labels: 10 samples" in said
+    assert "labels" not in call("info", "model.localmkl", "--json").json()["kernels"][0]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "sentence"),
+    [
+        (
+            ("rna.csv", "clinic.parquet", "--target", "outcome"),
+            2,
+            "give these as --names COLUMN",
+        ),
+        (("rna.csv", "clinic.parquet", "--names", "patient"), 2, "--target must name a column of one"),
+        (("rna.csv", "sites.fa", *JOIN), 1, "none has 'outcome'; 'rna.csv' has a, b, c, d"),
+        (("rna.csv", "clinic.parquet", "copy.csv", *JOIN), 1, "'outcome' is in clinic.parquet, copy.csv"),
+        (("rna.csv", "a/rna.csv", *JOIN), 2, "are both 'rna'; give one another name, as NAME=FILE"),
+        (("double.csv", "clinic.parquet", *JOIN), 1, "every name must come once, got p3 several times"),
+        (("gap.csv", "clinic.parquet", *JOIN), 1, "line 3: every row must have a name, got none"),
+        (("rna.csv", "unlike.csv", *JOIN), 1, "names must be equal letter by letter"),
+        (("rna.csv", "clinic.parquet", *JOIN, "--kernels", "rbf"), 1, "must name its view as view=NAME"),
+        (("rna.csv", "clinic.parquet", *JOIN, "--kernels", "rbf view=x"), 1, "one of rna, clinic, got 'x'"),
+        (("rna.csv", "sites.fa", "g.npz", *JOIN), 2, "Gram files are not joined"),
+        (("rna.csv", "clinic.parquet", *JOIN, "--missing", "mean"), 2, "--missing must be rescale or zero"),
+        (
+            ("rna.csv", "clinic.parquet", *JOIN, "--unlabeled", "rna.csv"),
+            2,
+            "FASTA files, one alone",
+        ),
+    ],
+)
+def test_files_that_cannot_be_joined_are_refused_in_a_sentence(call, cohort, arguments, code, sentence):
+    rna = pd.read_csv("rna.csv", dtype=str)
+    rna.loc[[0]].assign(outcome="sick").to_csv("copy.csv", index=False)
+    rna.assign(patient="p3").to_csv("double.csv", index=False)
+    rna.assign(patient=rna["patient"].mask(rna.index == 1)).to_csv("gap.csv", index=False)
+    pd.DataFrame({"patient": ["q1", "q2"], "outcome": ["sick", "well"]}).to_csv("unlike.csv", index=False)
+    said = call("fit", *arguments, code=code).err
+    assert sentence in said
+    assert said.count("Error") == 1
+
+
+def test_a_model_of_views_names_files_that_are_not_its_own(call, cohort):
+    call("fit", "rna.csv", "clinic.parquet", *JOIN)
+    assert (
+        "got 'new_rna'; name the view of a file as"
+        in call("predict", "model.localmkl", "new_rna.csv", "--names", "patient", code=1).err
+    )
+    assert (
+        "must be a table as view 'rna' of the fit, got a FASTA file"
+        in call("predict", "model.localmkl", "rna=sites.fa", code=1).err
+    )
+    call("fit", "clinic.parquet", *JOIN)
+    assert "takes one, got 2" in call("predict", "model.localmkl", "rna.csv", "clinic.parquet", code=2).err
+
+
+def test_words_texts_and_gaps_of_one_table(call, tmp_path):
+    rng = np.random.default_rng(0)
+    n = 60
+    y = rng.integers(0, 2, n)
+    table = pd.DataFrame({"age": rng.standard_normal(n) + y, "site": np.where(y, "colon", "lung"), "y": y})
+    table["site"] = (
+        table["site"]
+        .mask(rng.random(n) < 0.3, rng.choice(["colon", "skin"], n))
+        .mask(y * rng.random(n) > 0.9)
+    )
+    table["code"] = np.where(rng.random(n) < 0.6, y, 3)
+    table["notes"] = [f"a {'quiet' if k else 'noisy'} night {row}" for row, k in enumerate(y)]
+    table.loc[4, "age"] = np.nan
+    table.to_csv("t.csv", index=False)
+    assert "or fill gaps by --impute median" in call("fit", "t.csv", "--target", "y", code=1).err
+    said = call("fit", "t.csv", "--target", "y", "--impute", "median").err
+    assert "overlap of site (left out as text: notes" in said
+    spec = "overlap columns=site,code; tfidf column=notes; rbf columns=age impute=mean"
+    call("fit", "t.csv", "--target", "y", "--kernels", spec, "--method", "mkl")
+    model = localmkl.load("model.localmkl")
+    assert [type(kernel).__name__ for kernel in model.kernels_] == ["Overlap", "TfIdf", "RBF"]
+    assert model.kernels_[0].categories_[1] == ["0", "1", "3"]
+    table.drop(columns="y").assign(code="3", site="bone", age="").to_csv("new.csv", index=False)
+    call("predict", "model.localmkl", "new.csv", "--out", "p.csv")
+    new = pd.read_csv("p.csv")
+    assert new["contribution_rbf age"].nunique() == 1
+    assert (new["contribution_tfidf notes"][y == 1] > 0.0).all()
+    assert (new["contribution_tfidf notes"][y == 0] < 0.0).all()
+    call("fit", "t.csv", "--target", "y", "--kernels", "linear columns=notes", code=1)
