@@ -12,6 +12,7 @@ import numpy as np
 from scipy import sparse
 
 from localmkl._checks import is_missing, listed
+from localmkl._foreign import as_pandas
 from localmkl._sklearn import count_rows
 from localmkl._warnings import warn
 from localmkl.estimators.rows import in_chunks, refuse_groups
@@ -54,7 +55,7 @@ def with_groups(X, groups):
         refuse_groups()
     if isinstance(X, list | tuple) and len(X) and isinstance(X[0], str | bytes):
         X = np.asarray(X, dtype=object)
-    groups = as_groups(groups)
+    X, groups = as_pandas(X), as_groups(groups)
     if len(groups) != count_rows(X):
         raise ValueError(f"`groups` must name a group for each of {count_rows(X)} rows, got {len(groups)}.")
     return Grouped(X, groups)
@@ -96,6 +97,7 @@ def take_column(X, column):
     column : str or int
         Its name, or its number where columns have no names.
     """
+    X = as_pandas(X)
     if not len(getattr(X, "shape", ())) == 2:
         raise ValueError(
             f"`groups` may name a column of a data frame or array, got {column!r} with rows that have none; "
