@@ -16,6 +16,7 @@ from localmkl._foreign import as_pandas
 from localmkl._sklearn import count_rows
 from localmkl._warnings import warn
 from localmkl.estimators.rows import in_chunks, refuse_groups
+from localmkl.views import as_views
 
 
 @dataclass(frozen=True)
@@ -49,13 +50,14 @@ class Grouped:
 
 def with_groups(X, groups):
     """Return rows together with their groups, if there are any."""
+    X = as_views(X) if isinstance(X, dict) else as_pandas(X)
     if groups is None:
         return X
     if in_chunks(X):
         refuse_groups()
     if isinstance(X, list | tuple) and len(X) and isinstance(X[0], str | bytes):
         X = np.asarray(X, dtype=object)
-    X, groups = as_pandas(X), as_groups(groups)
+    groups = as_groups(groups)
     if len(groups) != count_rows(X):
         raise ValueError(f"`groups` must name a group for each of {count_rows(X)} rows, got {len(groups)}.")
     return Grouped(X, groups)
