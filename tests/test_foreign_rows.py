@@ -120,6 +120,10 @@ def test_what_cannot_be_read_of_another_package_is_said(monkeypatch):
         MKLClassifier().fit(pl.DataFrame({"a": [1.0, 2.0]}).lazy(), ["a", "b"])
     with pytest.raises(ValueError, match=r"must be in memory, got a polars LazyFrame"):
         Views({"a": pl.DataFrame({"a": [1.0]}).lazy()})
+    with pytest.raises(
+        ValueError, match="columns of a pyarrow Table must have different names, got 'a' twice"
+    ):
+        MKLClassifier().fit(pa.table([pa.array([1.0]), pa.array([2.0])], names=["a", "a"]), ["a"])
     with pytest.raises(ValueError, match="must have an index of the names of its samples"):
         Views.join({"a": pl.DataFrame({"a": [1.0]})})
     monkeypatch.setitem(sys.modules, "narwhals", None)

@@ -60,6 +60,10 @@ def as_pandas(X):
         import_extra(package, f"A {name}", "frames") for package in ("narwhals", "pandas", "pyarrow")
     )
     frame = pa.Table.from_batches([X]) if isinstance(X, pa.RecordBatch) else X
+    names = getattr(frame, "column_names", [])
+    twice = [column for column in names if names.count(column) > 1] if len(set(names)) < len(names) else []
+    if twice:
+        raise ValueError(f"The columns of a {name} must have different names, got {twice[0]!r} twice.")
     return _floating(nw, nw.from_native(frame, eager_only=True, allow_series=True)).to_pandas()
 
 
