@@ -10,6 +10,14 @@ from numbers import Integral
 import numpy as np
 
 from localmkl._checks import is_missing, listed
+from localmkl._foreign import (
+    annotated_rows,
+    as_pandas,
+    is_anndata,
+    is_foreign_frame,
+    is_mudata,
+    modalities,
+)
 from localmkl._sklearn import count_rows, take
 
 ABSENT = -1
@@ -24,11 +32,14 @@ class Views:
 
     Parameters
     ----------
-    views : dict or list
-        By name: an array, a sparse matrix, a data frame or a list of texts, with one row for each sample; or
-        a pair of rows and of who they belong to, a mask of all samples or the places among them. None in a
-        list of texts is a sample that lacks the view, None as a view is one that all samples lack. The views
-        of a list are named ``"0"``, ``"1"`` and so on.
+    views : dict, list, MuData or AnnData
+        By name: an array, a sparse matrix, a data frame (of pandas, polars or pyarrow), an AnnData or a list
+        of texts, with one row for each sample; or a pair of rows and of who they belong to, a mask of all
+        samples or the places among them. None in a list of texts is a sample that lacks the view, None as a
+        view is one that all samples lack. The views of a list are named ``"0"``, ``"1"`` and so on. Those of
+        a MuData are its modalities, which samples have by their names. Of an AnnData ``X`` is read, under
+        the name ``"X"`` if there is no other, and its variables are found by name; layers and `obsm`, which
+        may have been learned from all samples, are for a dict to name: ``{"pca": adata.obsm["X_pca"]}``.
     n_samples : int, optional
         Needed only where no view says it.
 
@@ -48,14 +59,17 @@ class Views:
     ndim = 2
 
     def __init__(self, views, n_samples=None):
-        given = dict(views) if isinstance(views, dict) else {str(k): one for k, one in enumerate(views)}
+        given, n_samples = _by_name(views, n_samples)
         if not given:
             raise ValueError("`views` must hold at least one view, got none.")
-        self.tables, who = {}, {}
+        self.tables, self.headers, who = {}, {}, {}
         for name, view in given.items():
             if not isinstance(name, str) or not name:
                 raise ValueError(f"The names of `views` must be text, got {name!r}.")
             self.tables[name], who[name] = _taken_apart(name, view)
+            rows = view[0] if isinstance(view, tuple) else view
+            if is_anndata(rows):
+                self.headers[name] = [str(variable) for variable in rows.var_names]
         n_samples = _count_samples(self.tables, who, n_samples)
         self.places = {name: _places(name, self.tables[name], who[name], n_samples) for name in given}
 
@@ -65,7 +79,7 @@ class Views:
 
         Parameters
         ----------
-        frames : dict of str to DataFrame
+        frames : dict of str to DataFrame or AnnData
             By the names of the views. A sample that a frame does not name lacks its view.
 
         Returns
@@ -78,7 +92,10 @@ class Views:
         names = np.array(list(dict.fromkeys(name for own in orders.values() for name in own)), dtype=object)
         number = {name: place for place, name in enumerate(names)}
         pairs = {
-            view: (frame.reset_index(drop=True), np.array([number[name] for name in orders[view]], dtype=int))
+            view: (
+                frame if is_anndata(frame) else frame.reset_index(drop=True),
+                np.array([number[name] for name in orders[view]], dtype=int),
+            )
             for view, frame in frames.items()
         }
         return cls(pairs, n_samples=len(names)), names
@@ -139,6 +156,8 @@ class Views:
     def columns(self, name):
         """Return the columns of a view: their names, or how many; None of texts and of an empty view."""
         table = self.tables[name]
+        if name in self.headers:
+            return self.headers[name]
         if hasattr(table, "columns"):
             return [str(column) for column in table.columns]
         return table.shape[1] if len(table.shape) == 2 and table.shape[0] else None
@@ -151,8 +170,18 @@ class Views:
         expected : dict of str to list, int or None
             What `columns` returned of every view.
         """
-        tables = {name: _arranged(name, self.tables[name], wanted) for name, wanted in expected.items()}
-        return self._with(tables=tables, places={name: self.places[name] for name in expected})
+        tables = {
+            name: _arranged(name, self.tables[name], self.columns(name), wanted)
+            for name, wanted in expected.items()
+        }
+        headers = {
+            name: wanted if isinstance(wanted, list) else self.headers[name]
+            for name, wanted in expected.items()
+            if name in self.headers
+        }
+        return self._with(
+            tables=tables, headers=headers, places={name: self.places[name] for name in expected}
+        )
 
     def with_tables(self, tables):
         """Return some views of the same samples, each with the same rows in another table."""
@@ -187,14 +216,26 @@ class Views:
 
 
 def as_views(X):
-    """Return rows as `Views` where they are a dict, or a list of tables; else as they are."""
-    tables = isinstance(X, list | tuple) and len(X) > 0 and all(_is_table(one) for one in X)
+    """Return rows as `Views` where they are a dict, a list of tables, a MuData or an AnnData.
+
+    A frame of polars or pyarrow becomes one of pandas; other rows stay as they are.
+    """
+    several = isinstance(X, list | tuple) and len(X) > 0 and all(_is_table(one) for one in X)
     named = isinstance(X, dict) and not hasattr(X, "tocsr")  # a sparse matrix may be a dict
-    return Views(X) if named or tables else X
+    return Views(X) if named or several or is_mudata(X) or is_anndata(X) else as_pandas(X)
 
 
 def _is_table(X):
-    return len(getattr(X, "shape", ())) == 2
+    return len(getattr(X, "shape", ())) == 2 or is_foreign_frame(X)
+
+
+def _by_name(views, n_samples):
+    """Return views by name, and the number of samples as far as it is known."""
+    if is_mudata(views):
+        return modalities(views), views.shape[0]
+    if is_anndata(views):
+        return {"X": views}, n_samples
+    return dict(views) if isinstance(views, dict) else {str(k): one for k, one in enumerate(views)}, n_samples
 
 
 def _taken_apart(name, view):
@@ -216,10 +257,12 @@ def _taken_apart(name, view):
 
 def _as_rows(name, rows):
     """Return rows as something that can be sliced."""
+    rows = annotated_rows(name, rows) if is_anndata(rows) else as_pandas(rows)
     if hasattr(rows, "iloc"):
         return rows.to_frame() if getattr(rows, "ndim", 2) == 1 else rows
     if hasattr(rows, "tocsr"):
-        return rows.tocsr()
+        table = rows.tocsr()
+        return table if table.dtype.kind == "f" else table.astype(np.float64)  # counts; files keep floats
     array = np.asarray(rows)
     if array.ndim == 1 and array.dtype.kind in "OUS":
         return np.asarray(rows, dtype=object)
@@ -273,8 +316,8 @@ def _places(name, table, who, n_samples):
     return places
 
 
-def _arranged(name, table, wanted):
-    """Return a table with the columns that are wanted."""
+def _arranged(name, table, own, wanted):
+    """Return a table with the columns that are wanted, of those that are its own."""
     if count_rows(table) == 0 or wanted is None:
         return table
     if not isinstance(wanted, list):
@@ -283,16 +326,18 @@ def _arranged(name, table, wanted):
                 f"View {name!r} must have {wanted} columns, as in the fit, got shape {table.shape}."
             )
         return table
-    own = [str(column) for column in getattr(table, "columns", [])]
+    own = own if isinstance(own, list) else []
     if own == wanted:
         return table
-    lacking, other = [c for c in wanted if c not in own], [c for c in own if c not in wanted]
+    places, known = {column: place for place, column in enumerate(own)}, set(wanted)
+    lacking, other = [c for c in wanted if c not in places], [c for c in own if c not in known]
     if lacking or other or len(own) > len(wanted):
         said = [f"no {listed(lacking)}"] * bool(lacking) + [f"also {listed(other)}"] * bool(other)
         raise ValueError(
             f"View {name!r} must have the columns of the fit, got {' and '.join(said) or 'some twice'}."
         )
-    return table.iloc[:, [own.index(column) for column in wanted]]
+    order = [places[column] for column in wanted]
+    return table.iloc[:, order] if hasattr(table, "iloc") else table[:, order]
 
 
 def _stacked(one, other):
@@ -311,7 +356,12 @@ def _stacked(one, other):
 
 
 def _sample_names(view, frame):
-    names = [str(name) for name in frame.index]
+    if is_foreign_frame(frame):
+        raise ValueError(
+            f"View {view!r} must have an index of the names of its samples, as frames of pandas have, got a "
+            f"{type(frame).__name__} without one; make a frame of pandas of it and set its index."
+        )
+    names = [str(name) for name in (frame.obs_names if is_anndata(frame) else frame.index)]
     counts: dict = {}
     for name in names:
         counts[name] = counts.get(name, 0) + 1

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 _HOME = {
     "GramData": "gram_files",
     "LocalizedData": "generated",
+    "MatrixData": "matrices",
+    "OmicsData": "omics",
     "ProteinFold": "fetchers",
     "SequenceData": "fasta",
     "TableData": "tables",
@@ -23,7 +25,9 @@ _HOME = {
     "make_localized": "generated",
     "read_fasta": "fasta",
     "read_grams": "gram_files",
+    "read_matrix": "matrices",
     "read_table": "tables",
+    "read_views": "omics",
 }
 
 __all__ = list(_HOME)
@@ -42,6 +46,8 @@ if TYPE_CHECKING:
     )
     from localmkl.datasets.generated import LocalizedData, make_localized  # noqa: F401
     from localmkl.datasets.gram_files import GramData, read_grams  # noqa: F401
+    from localmkl.datasets.matrices import MatrixData, read_matrix  # noqa: F401
+    from localmkl.datasets.omics import OmicsData, read_views  # noqa: F401
     from localmkl.datasets.splice import load_splice  # noqa: F401
     from localmkl.datasets.tables import TableData, read_table  # noqa: F401
 

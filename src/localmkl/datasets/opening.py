@@ -14,9 +14,9 @@ import stat
 import zlib
 from collections.abc import Callable
 from contextlib import contextmanager
-from importlib import import_module
 from pathlib import Path
 
+from localmkl._foreign import import_extra as import_extra
 from localmkl._resources import available_memory
 
 OPENERS: dict[str, Callable] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
@@ -140,13 +140,3 @@ def parsing(path, verdict):
 def quoted(path):
     """Return a path as messages name it."""
     return repr(str(path))
-
-
-def import_extra(package, purpose, extra):
-    """Return an optional package, or say which extra of this one brings it."""
-    try:
-        return import_module(package)
-    except ImportError as error:
-        raise ImportError(
-            f"{purpose} needs the package {package}; install it with `pip install localmkl[{extra}]`."
-        ) from error

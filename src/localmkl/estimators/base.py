@@ -517,6 +517,12 @@ class BaseMKL(BaseEstimator, ABC):
             state = {**state, "rows_": None, "frame_": take_apart(state["rows_"])}
         if "feature_names_in_" in state:  # as one array, not as one object for each name
             state = {**state, "feature_names_in_": state["feature_names_in_"].astype(str)}
+        if "views_" in state:
+            named = state["views_"].items()
+            columns = {
+                name: np.array(own, dtype=str) if isinstance(own, list) else own for name, own in named
+            }
+            state = {**state, "views_": columns}
         return state
 
     def __setstate__(self, state):
@@ -527,6 +533,9 @@ class BaseMKL(BaseEstimator, ABC):
             state["rows_"] = put_together(parts)
         if "feature_names_in_" in state:
             state["feature_names_in_"] = state["feature_names_in_"].astype(object)
+        if "views_" in state:
+            named = state["views_"].items()
+            state["views_"] = {name: own.tolist() if np.ndim(own) else own for name, own in named}
         super().__setstate__(state)
         if "dual_coef_" in state and "loss_" not in state:  # of a version that had one loss for each task
             self.loss_ = self._loss

@@ -293,7 +293,7 @@ class GlobalMKL(ConvexMKL):
 
         Parameters
         ----------
-        X : array, sparse matrix, data frame, sequences or GramStack
+        X : array, sparse matrix, data frame, sequences, Views or GramStack
             Training rows, or their square stack when precomputed.
         y : array-like of shape (n_samples,)
             Labels, or real targets.
@@ -328,7 +328,7 @@ class LocalMKL(LpNormMKL):
 
         Parameters
         ----------
-        X : array, sparse matrix, data frame, sequences or GramStack
+        X : array, sparse matrix, data frame, sequences, Views or GramStack
             Training rows, or their square stack when precomputed.
         y : array-like of shape (n_samples,)
             Labels, or real targets.

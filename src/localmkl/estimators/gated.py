@@ -44,7 +44,7 @@ class GatedMKL(BaseMKL):
 
         Parameters
         ----------
-        X : array, sparse matrix, data frame, sequences or GramStack
+        X : array, sparse matrix, data frame, sequences, Views or GramStack
             Training rows, or their square stack when precomputed.
         y : array-like of shape (n_samples,)
             Labels, or real targets.

@@ -12,9 +12,11 @@ import numpy as np
 from scipy import sparse
 
 from localmkl._checks import is_missing, listed
+from localmkl._foreign import as_pandas
 from localmkl._sklearn import count_rows
 from localmkl._warnings import warn
 from localmkl.estimators.rows import in_chunks, refuse_groups
+from localmkl.views import as_views
 
 
 @dataclass(frozen=True)
@@ -48,6 +50,7 @@ class Grouped:
 
 def with_groups(X, groups):
     """Return rows together with their groups, if there are any."""
+    X = as_views(X) if isinstance(X, dict) else as_pandas(X)
     if groups is None:
         return X
     if in_chunks(X):
@@ -96,6 +99,7 @@ def take_column(X, column):
     column : str or int
         Its name, or its number where columns have no names.
     """
+    X = as_pandas(X)
     if not len(getattr(X, "shape", ())) == 2:
         raise ValueError(
             f"`groups` may name a column of a data frame or array, got {column!r} with rows that have none; "

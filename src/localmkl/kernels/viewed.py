@@ -6,6 +6,8 @@
 Both are positive semidefinite with K. What a kernel learns, it learns from the samples that have its view.
 """
 
+from contextlib import contextmanager
+
 import numpy as np
 from scipy import sparse
 from sklearn.base import clone
@@ -49,11 +51,9 @@ class ViewKernel(Kernel):
 
     def fit(self, X, sample_weight=None):  # noqa: D102
         weights = None if sample_weight is None else sample_weight[X.present(self.view)]
-        try:
+        with _named(self.view):
             self.kernel_ = clone(self.kernel).fit(X.rows(self.view), weights)
             self.width_ = self.kernel_.count_features(X.rows(self.view))
-        except ValueError as error:
-            raise ValueError(f"In view {self.view!r}: {error}") from error
         return self
 
     def __call__(self, X, Y=None):  # noqa: D102
@@ -75,11 +75,13 @@ class ViewKernel(Kernel):
         rows, columns = X.rows(first.view), None if Y is None else Y.rows(first.view)
         scales = first.scales(X), first.scales(X if Y is None else Y)
         if all(one.all() for one in has):
-            own[0].write_together(own, rows, columns, out, places)
+            with _named(first.view):
+                own[0].write_together(own, rows, columns, out, places)
         else:
             part = np.zeros((len(own), *(np.count_nonzero(one) for one in has)))
             if part.size:
-                own[0].write_together(own, rows, columns, part, range(len(own)))
+                with _named(first.view):
+                    own[0].write_together(own, rows, columns, part, range(len(own)))
             for place, gram in zip(places, part, strict=True):
                 out[place] = 0.0
                 out[place][np.ix_(*has)] = gram
@@ -91,7 +93,8 @@ class ViewKernel(Kernel):
     def diag(self, X):  # noqa: D102
         has, diagonal = X.present(self.view), np.zeros(len(X))
         if has.any():
-            diagonal[has] = self.kernel_.diag(X.rows(self.view))
+            with _named(self.view):
+                diagonal[has] = self.kernel_.diag(X.rows(self.view))
         return diagonal * np.square(self.scales(X))
 
     def features(self, X):  # noqa: D102
@@ -100,7 +103,8 @@ class ViewKernel(Kernel):
             return None
         if not has.any():
             return sparse.csr_array((len(X), self.width_))
-        own = self.kernel_.features(X.rows(self.view))
+        with _named(self.view):
+            own = self.kernel_.features(X.rows(self.view))
         entries = self.scales(X)[has], (np.flatnonzero(has), np.arange(own.shape[0]))
         return sparse.csr_array(entries, shape=(len(X), own.shape[0])) @ own
 
@@ -113,6 +117,15 @@ class ViewKernel(Kernel):
             return np.ones(len(X))
         share = X.share(self.views)
         return 1.0 / np.sqrt(np.where(share > 0.0, share, 1.0))
+
+
+@contextmanager
+def _named(view):
+    """Say in which view the rows are that a kernel refuses."""
+    try:
+        yield
+    except ValueError as error:
+        raise ValueError(f"In view {view!r}: {error}") from error
 
 
 def in_views(kernels, X, missing="rescale"):

@@ -38,6 +38,7 @@ from localmkl.model_selection.checkpoint import Checkpoint, fingerprint
 from localmkl.model_selection.grams import SharedGrams
 from localmkl.model_selection.run import Run
 from localmkl.stacks import GramStack, Stack
+from localmkl.views import as_views
 
 MOST_STEPS = 3
 """Most steps beyond the given values: three of a factor ten are a thousand."""
@@ -192,7 +193,7 @@ class MKLSearchCV(BaseSearchCV):
 
         Parameters
         ----------
-        X : array, sparse matrix, data frame, sequences or GramStack
+        X : array, sparse matrix, data frame, sequences, Views or GramStack
             Rows, or their square stack when precomputed.
         y : array-like of shape (n_samples,)
         **params : dict
@@ -212,9 +213,7 @@ class MKLSearchCV(BaseSearchCV):
             )
         if in_chunks(X):
             return self._fit_on_cluster(X, y, **params)
-        if self.estimator._precomputed and not isinstance(X, Stack):
-            X = GramStack(X)
-        X, y = indexable(X, y)
+        X, y = indexable(rows_to_slice(self.estimator, X), y)
         params = split_params(X, params=params)
         routed = self._get_routed_params_for_fit(params)
         self._check_fit_params(routed.estimator.fit)
@@ -435,6 +434,13 @@ def next_value(best, tried):
     if len(values) < 2 or values[0] <= 0.0 or best != values[-1] or np.isinf(best):
         return None
     return float(best) * (float(best) / float(values[-2]))
+
+
+def rows_to_slice(estimator, X):
+    """Return rows in a form that can be sliced: a stack of Grams, views of several tables, or as they are."""
+    if not getattr(estimator, "_precomputed", False):
+        return as_views(X)
+    return X if isinstance(X, Stack) else GramStack(X)
 
 
 def split_into_folds(cv, X, y, **params):

@@ -1,0 +1,127 @@
+"""Sparse matrices from Matrix Market files, one row for each sample; their names from a file beside it."""
+
+from io import BytesIO
+from itertools import product
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from scipy import sparse
+from scipy.io import mminfo, mmread
+
+from localmkl._resources import NUMBER, require_memory
+from localmkl.datasets.opening import OPENERS, file_kind, parsing, quoted, read_bytes, read_text
+
+BESIDE = (".docs", ".names", ".barcodes", ".rows")
+"""Endings of a file of names beside a matrix; ``barcodes.tsv`` is for all matrices of a folder."""
+BAD_MATRIX = "is cut short or damaged, or no Matrix Market file"
+
+
+class MatrixData(NamedTuple):
+    """A sparse matrix and the names of its rows.
+
+    Attributes
+    ----------
+    rows : csr_matrix of shape (n_samples, n_columns)
+    names : ndarray of str, shape (n_samples,), or None without a file of names
+    """
+
+    rows: sparse.csr_matrix
+    names: np.ndarray | None
+
+
+def read_matrix(path, *, names=None):
+    r"""Read sparse rows from a Matrix Market file, and their names from a file beside it.
+
+    Parameters
+    ----------
+    path : str or path-like
+        ``.mtx``, also compressed: real, integer or pattern (ones), symmetric or not, sparse or dense.
+    names : str or path-like, optional
+        File with the name of a sample on each line, up to the first tab. By default the one that is called
+        as the matrix but for its ending, ``.docs``, ``.names``, ``.barcodes`` or ``.rows``, or else
+        ``barcodes.tsv`` in the same folder; all of them also compressed.
+
+    Returns
+    -------
+    MatrixData
+        Named tuple (rows, names). Samples are along the axis that has as many places as there are names,
+        along the rows if both have, or without a file of names: names is None then.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "words.mtx"
+    ...     text = "%%MatrixMarket matrix coordinate integer general\n3 2 3\n1 1 5\n3 1 1\n2 2 4\n"
+    ...     _ = path.write_text(text)
+    ...     _ = path.with_suffix(".docs").write_text("story 1\nstory 2\n")
+    ...     rows, names = read_matrix(path)
+    >>> rows.toarray(), names.tolist()
+    (array([[5., 0., 1.],
+           [0., 4., 0.]]), ['story 1', 'story 2'])
+    """
+    path = Path(path)
+    if file_kind(path) != ".mtx":
+        raise ValueError(f"{quoted(path)} must end in .mtx, also compressed, got {file_kind(path)!r}.")
+    rows = _read(path)
+    beside = _beside(path) if names is None else Path(names)
+    if beside is None:
+        return MatrixData(rows, None)
+    own = _read_names(beside)
+    if len(own) not in rows.shape:
+        raise ValueError(
+            f"{quoted(beside)} must name the rows or the columns of {quoted(path)}, a matrix of "
+            f"{rows.shape[0]} x {rows.shape[1]}, got {len(own)} names."
+        )
+    return MatrixData(rows if len(own) == rows.shape[0] else rows.T.tocsr(), own)
+
+
+def _read(path):
+    """Return the matrix as it stands in the file, as CSR."""
+    content = read_bytes(path)
+    with parsing(path, BAD_MATRIX):
+        n_rows, n_columns, entries, _, field, _ = mminfo(BytesIO(content))
+    if field == "complex":
+        raise ValueError(f"{quoted(path)} must hold real numbers, got complex ones.")
+    if min(n_rows, n_columns) < 1:
+        raise ValueError(f"{quoted(path)} must hold rows and columns, got {n_rows} x {n_columns}.")
+    if entries > len(content):  # a number takes two bytes, and those of symmetric matrices count twice
+        raise ValueError(f"{quoted(path)} {BAD_MATRIX} (it announces {entries} entries).")
+    require_memory(
+        NUMBER * (6 * entries + n_rows + n_columns),
+        f"The matrix in {quoted(path)}",
+        "keep fewer rows or columns",
+    )
+    with parsing(path, BAD_MATRIX):
+        return sparse.csr_matrix(mmread(BytesIO(content)), dtype=np.float64)
+
+
+def _beside(path):
+    """Return the file that names the samples of a matrix; None if there is none."""
+    stem = path.name[: path.name.lower().rindex(".mtx")]
+    for starts in ([stem + ending for ending in BESIDE], ["barcodes.tsv"]):
+        found = [path.parent / f"{start}{packed}" for start, packed in product(starts, ("", *OPENERS))]
+        found = [file for file in found if file.is_file()]
+        if len(found) > 1:
+            listed = ", ".join(quoted(file.name) for file in found)
+            raise ValueError(f"{quoted(path)} must have one file of names beside it, got {listed}; keep one.")
+        if found:
+            return found[0]
+    return None
+
+
+def _read_names(path):
+    """Return the first field of every line, each of which must be another."""
+    lines: dict[str, int] = {}
+    for number, line in enumerate(read_text(path).rstrip().split("\n"), start=1):
+        name = line.partition("\t")[0].strip()
+        if not name:
+            raise ValueError(f"{quoted(path)}, line {number}: must hold a name, got none.")
+        if name in lines:
+            raise ValueError(
+                f"{quoted(path)}, line {number}: the name {name!r} must come once, it came in line "
+                f"{lines[name]}; rename a sample."
+            )
+        lines[name] = number
+    return np.array(list(lines), dtype=object)
