@@ -183,9 +183,17 @@ class Views:
             tables=tables, headers=headers, places={name: self.places[name] for name in expected}
         )
 
-    def with_tables(self, tables):
-        """Return some views of the same samples, each with the same rows in another table."""
-        return self._with(tables=dict(tables), places={name: self.places[name] for name in tables})
+    def with_tables(self, tables, headers):
+        """Return some views of the same samples, each with the same rows in another table.
+
+        Parameters
+        ----------
+        tables : dict of str to table
+        headers : dict of str to list
+            Names of the columns, of tables that do not have them.
+        """
+        places = {name: self.places[name] for name in tables}
+        return self._with(tables=dict(tables), headers=dict(headers), places=places)
 
     def completed(self, names):
         """Return views of these names, in this order; one that is not here, no sample has."""

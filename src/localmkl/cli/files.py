@@ -125,6 +125,8 @@ class Content:
         Of several files: what each view holds, in the order of its own rows.
     files : tuple of Path
         All of several files, also one that holds labels alone.
+    columns : list of str or None
+        Names of the columns of a matrix, where they have names.
     said : tuple of str
         What is to be said of how files were joined.
     """
@@ -142,6 +144,7 @@ class Content:
     whole: Any = None
     parts: dict | None = None
     files: tuple = ()
+    columns: list | None = None
     said: tuple = ()
 
     def __len__(self):
@@ -155,7 +158,8 @@ class Content:
     def with_parts(self, parts):
         """Return the content with some of its views, whose rows may have other columns."""
         tables = {name: part.rows for name, part in parts.items()}
-        return replace(self, parts=parts, rows=self.rows.with_tables(tables))
+        headers = {name: part.columns for name, part in parts.items() if part.columns is not None}
+        return replace(self, parts=parts, rows=self.rows.with_tables(tables, headers))
 
     def place(self, row, name):
         """Return the place of a row in the file and its field in a column, as text."""

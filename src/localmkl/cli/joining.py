@@ -108,7 +108,7 @@ def read_joined(files, asked, *, labelled):
         {view: (part.rows, np.array(places[view], dtype=int)) for view, part in parts.items()},
         n_samples=len(chosen),
     )
-    return Content(
+    content = Content(
         next(iter(files.values())),
         VIEWS,
         views,
@@ -120,6 +120,7 @@ def read_joined(files, asked, *, labelled):
         files=tuple(files.values()),
         said=(*_near(found), *said),
     )
+    return content.with_parts(parts)
 
 
 def _check_options(files, asked):
@@ -206,11 +207,11 @@ def _read_omics(view, path, asked):
     views, obs, names = read_views(path)
     found = {}
     for own in views.names:
-        rows, present = views.rows(own), views.present(own)
-        dense = isinstance(rows, np.ndarray)
-        table = pd.DataFrame(rows, columns=[str(k + 1) for k in range(rows.shape[1])]) if dense else rows
-        kind = TABLE if hasattr(table, "iloc") else MATRIX
-        found[view if own == ALONE else own] = Content(path, kind, table, None, np.asarray(names)[present])
+        rows, columns = views.rows(own), views.columns(own)
+        part = Content(path, MATRIX, rows, None, names[views.present(own)], columns=columns)
+        if isinstance(rows, np.ndarray):
+            part = replace(part, kind=TABLE, rows=pd.DataFrame(rows, columns=columns), columns=None)
+        found[view if own == ALONE else own] = part
     wanted = [name for name in (asked.target, asked.groups) if name is not None and name in obs.columns]
     if wanted:
         own = _set_apart(Content(path, TABLE, obs[wanted].reset_index(drop=True), None), names, asked)

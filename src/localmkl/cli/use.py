@@ -135,7 +135,8 @@ def _joined_for(subject, data, rows, asked):
 def _view_as_fitted(model, view, part):
     """Return a view with the columns of the fit alone."""
     columns = model.views_[view]
-    kind = TABLE if isinstance(columns, list) else SEQUENCES if columns is None else MATRIX
+    named = isinstance(columns, list)
+    kind = SEQUENCES if columns is None else TABLE if named and part.kind != MATRIX else MATRIX
     if part.kind != kind:
         raise ValueError(
             f"{str(part.path)!r} must be {CALLED[kind]} as view {view!r} of the fit, got {CALLED[part.kind]}."

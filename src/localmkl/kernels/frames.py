@@ -21,7 +21,9 @@ def take_apart(rows):
     if isinstance(rows, Views):
         own = rows.compact()
         tables = [take_apart(one) if are_apart(one) else one for one in own.tables.values()]
-        return {"views": own.names, "tables": tables, "places": list(own.places.values())}
+        headers = [[name, np.array(columns)] for name, columns in own.headers.items()]
+        places = list(own.places.values())
+        return {"views": own.names, "tables": tables, "places": places, "headers": headers}
     if sparse.issparse(rows):
         return sparse_rows.take_apart(rows)
     types = np.array([str(dtype) for dtype in rows.dtypes])
@@ -44,7 +46,11 @@ def put_together(parts):
     if "views" in parts:
         tables = [put_together(one) if isinstance(one, dict) else one for one in parts["tables"]]
         named = zip(parts["views"], tables, parts["places"], strict=True)
-        return Views({name: _owned(table, places) for name, table, places in named})
+        views = Views({name: _owned(table, places) for name, table, places in named})
+        headers = {name: columns.tolist() for name, columns in parts.get("headers", [])}
+        if any(len(columns) != views.tables[name].shape[1] for name, columns in headers.items()):
+            raise ValueError("the names of columns are none")
+        return views.with_tables(views.tables, headers)
     if "csr" in parts:
         return sparse_rows.put_together(parts)
     import pandas as pd
