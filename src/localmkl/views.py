@@ -154,6 +154,16 @@ class Views:
         tables = {name: _arranged(name, self.tables[name], wanted) for name, wanted in expected.items()}
         return self._with(tables=tables, places={name: self.places[name] for name in expected})
 
+    def replaced(self, name, table):
+        """Return views with another table of the same rows in the place of one; None: without that view.
+
+        One that is new has a row for each sample.
+        """
+        tables, places = self.tables | {name: table}, {name: np.arange(len(self))} | self.places
+        if table is None:
+            del tables[name], places[name]
+        return self._with(tables=tables, places=places)
+
     def followed_by(self, other):
         """Return the views of these samples and then of others."""
         columns = {name: self.columns(name) for name in self.names}
@@ -205,6 +215,11 @@ def _taken_apart(name, view):
 
 def _as_rows(name, rows):
     """Return rows as something that can be sliced."""
+    if hasattr(rows, "__dask_graph__"):
+        raise ValueError(
+            f"View {name!r} must be in memory, got rows of dask; `compute()` them, or pass one dask array or "
+            "data frame with the columns of all views."
+        )
     if hasattr(rows, "iloc"):
         return rows.to_frame() if getattr(rows, "ndim", 2) == 1 else rows
     if hasattr(rows, "tocsr"):

@@ -6,13 +6,13 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
-from localmkl._checks import check_cells
+from localmkl._checks import check_cells, listed
 from localmkl._sklearn import check_feature_names, check_n_features
 from localmkl.estimators.groups import rows_of
 from localmkl.estimators.rows import are_strings, check_views, is_stack
 from localmkl.kernels import Kernel, default_kernels
 from localmkl.kernels.sparse_rows import as_csr
-from localmkl.kernels.viewed import in_views, view_defaults
+from localmkl.kernels.viewed import in_views, refuse_view, view_defaults
 from localmkl.stacks import GramStack, Stack
 from localmkl.views import Views, as_views
 
@@ -33,6 +33,11 @@ class ReadingPart(BaseEstimator):
         X = as_views(X)
         if isinstance(X, Views):
             return check_views(self, X, reset=reset)
+        if not reset and hasattr(self, "views_"):
+            raise ValueError(
+                f"The rows must be `Views` of {listed(list(self.views_))}, as those of the fit were, got "
+                f"{type(X).__name__}."
+            )
         if isinstance(X, Stack):
             name = type(X).__name__
             raise ValueError(f"A `{name}` needs `kernels='precomputed'`, got other kernels.")
@@ -78,6 +83,8 @@ class ReadingPart(BaseEstimator):
         return rows
 
     def _check_stack(self, X, *, reset):
+        if isinstance(X, Views | dict):
+            raise ValueError("`kernels='precomputed'` needs Grams, got views; name kernels for them.")
         if not isinstance(X, Stack):
             if is_stack(X):
                 X = GramStack(X)
@@ -115,9 +122,13 @@ class ReadingPart(BaseEstimator):
 
     def _kernels_for(self, X):
         """Return the kernels for rows such as these, not fitted; on views, each reads its own."""
-        if isinstance(X, Views):
-            return in_views(view_defaults(X) if self.kernels is None else self.kernels, X, self.missing)
-        return default_kernels() if self.kernels is None else self.kernels
+        if not isinstance(X, Views):
+            refuse_view(self._readers(reset=True))
+            return default_kernels() if self.kernels is None else self.kernels
+        if self.kernels is None:
+            return in_views(view_defaults(X), X, self.missing)
+        several = isinstance(self.kernels, list | tuple) and len(self.kernels) > 0
+        return in_views(self.kernels, X, self.missing) if several else self.kernels  # a fit says why not
 
     def _count_kernels(self, X):
         """Return the number of kernels, also of those that a fit will refuse."""

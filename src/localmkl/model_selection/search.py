@@ -38,6 +38,7 @@ from localmkl.model_selection.checkpoint import Checkpoint, fingerprint
 from localmkl.model_selection.grams import SharedGrams
 from localmkl.model_selection.run import Run
 from localmkl.stacks import GramStack, Stack
+from localmkl.views import as_views
 
 MOST_STEPS = 3
 """Most steps beyond the given values: three of a factor ten are a thousand."""
@@ -192,7 +193,7 @@ class MKLSearchCV(BaseSearchCV):
 
         Parameters
         ----------
-        X : array, sparse matrix, data frame, sequences or GramStack
+        X : array, sparse matrix, data frame, sequences, Views or GramStack
             Rows, or their square stack when precomputed.
         y : array-like of shape (n_samples,)
         **params : dict
@@ -214,7 +215,7 @@ class MKLSearchCV(BaseSearchCV):
             return self._fit_on_cluster(X, y, **params)
         if self.estimator._precomputed and not isinstance(X, Stack):
             X = GramStack(X)
-        X, y = indexable(X, y)
+        X, y = indexable(X if self.estimator._precomputed else as_views(X), y)
         params = split_params(X, params=params)
         routed = self._get_routed_params_for_fit(params)
         self._check_fit_params(routed.estimator.fit)

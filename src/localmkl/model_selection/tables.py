@@ -11,6 +11,7 @@ from sklearn.utils import indexable
 from localmkl._sklearn import split_params, split_rows
 from localmkl.estimators.groups import with_groups
 from localmkl.model_selection.search import MKLSearchCV, names_no_column, split_into_folds
+from localmkl.views import as_views
 
 
 def score_table(search):
@@ -171,7 +172,7 @@ def nested_cross_validate(search, X, y, *, cv=None, return_estimator=False, **pa
     """
     if not search.refit:
         raise ValueError("`search` must refit the best candidate to be judged, got refit=False.")
-    X, y = indexable(X, y)
+    X, y = indexable(X if search.estimator._precomputed else as_views(X), y)
     params = split_params(X, params=params)
     outer = check_cv(cv, y, classifier=is_classifier(search.estimator))
     rows = []
