@@ -202,6 +202,17 @@ class Views:
             tables=tables, places={name: self.places.get(name, np.full(len(self), ABSENT)) for name in names}
         )
 
+    def replaced(self, name, table):
+        """Return views with another table of the same rows in the place of one; None: without that view.
+
+        One that is new has a row for each sample.
+        """
+        tables, places = self.tables | {name: table}, {name: np.arange(len(self))} | self.places
+        headers = {other: columns for other, columns in self.headers.items() if other != name}
+        if table is None:
+            del tables[name], places[name]
+        return self._with(tables=tables, headers=headers, places=places)
+
     def followed_by(self, other):
         """Return the views of these samples and then of others."""
         columns = {name: self.columns(name) for name in self.names}
@@ -265,6 +276,11 @@ def _taken_apart(name, view):
 
 def _as_rows(name, rows):
     """Return rows as something that can be sliced."""
+    if hasattr(rows, "__dask_graph__"):
+        raise ValueError(
+            f"View {name!r} must be in memory, got rows of dask; `compute()` them, or pass one dask array or "
+            "data frame with the columns of all views."
+        )
     rows = annotated_rows(name, rows) if is_anndata(rows) else as_pandas(rows)
     if hasattr(rows, "iloc"):
         return rows.to_frame() if getattr(rows, "ndim", 2) == 1 else rows

@@ -327,7 +327,11 @@ def _values(labels, chosen):
 
 def told(content):
     """Return what is to be said of files that were joined: who has which view, and what names leave open."""
-    return [] if content.parts is None else [_shares(content.rows), *content.said]
+    if content.parts is None:
+        return []
+    from localmkl.estimators.groups import rows_of
+
+    return [_shares(rows_of(content.rows)), *content.said]
 
 
 def _shares(views):

@@ -33,14 +33,15 @@ PARAMETERS = {
     `GramStack`.""",
     "gate_kernel": """None, int, kernel or callable, default=None
     The kernel that says who is near whom: the uniform combination of all kernels, one of `kernels`
-    by index, or a kernel of its own. With ``gate="groups"``, how similar groups are: a matrix in the order
+    by index, or a kernel of its own. A sample that lacks the view that it reads belongs to all clusters
+    alike. With ``gate="groups"``, how similar groups are: a matrix in the order
     of their sorted names, a data frame with the names on both sides, or a function of two lists of names.
     None: not at all.""",
-    "groups": """str, int or None, default=None
+    "groups": """str, int, pair or None, default=None
     With ``gate="groups"``, the column of `X` that holds the group of each row: its name in a data frame,
-    its number in an array. Kernels do not see it, and count columns without it. None: groups are passed
-    to ``fit`` and ``predict``. Groups that are new at prediction get the shared part and equal shares of
-    the rest.""",
+    its number in an array, of `Views` the name of a column that one of them has, or (view, column). Kernels
+    do not see it, and count columns without it. None: groups are passed to ``fit`` and ``predict``. Groups
+    that are new at prediction get the shared part and equal shares of the rest.""",
     "normalize": """{"multiplicative", "trace", "cosine", None}, default="multiplicative"
     Normalisation of every kernel, learned on the training rows. With precomputed kernels,
     ``"cosine"`` works on a copy.""",

@@ -1,4 +1,4 @@
-"""The common part of all estimators: data in, Gram stack, one-versus-all, contributions out."""
+"""The common part of all estimators: rows in, Gram stack, one-versus-all, contributions out."""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
@@ -6,34 +6,19 @@ from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
-from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import (
-    check_consistent_length,
-    check_is_fitted,
-    validate_data,
-)
+from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
-from localmkl._checks import check_cells, check_finite_decisions, check_integer, check_number, check_option
+from localmkl._checks import check_finite_decisions, check_integer, check_number, check_option
 from localmkl._resources import FEWER, KEPT_FREE, NUMBER, computing_bytes, matrix_bytes, require_memory
-from localmkl._sklearn import check_feature_names, check_n_features, check_sample_weight, count_rows
+from localmkl._sklearn import check_sample_weight, count_rows
 from localmkl._warnings import warn
 from localmkl.estimators.context import FoldContext
-from localmkl.estimators.groups import Grouped, rows_of, with_groups
-from localmkl.estimators.rows import (
-    BLOCK_ENTRIES,
-    are_strings,
-    by_chunks,
-    check_views,
-    cluster,
-    in_chunks,
-    is_stack,
-    num_columns,
-    row_blocks,
-)
-from localmkl.kernels import CrossGrams, Kernel, compute_stack, default_kernels, fit_kernels
+from localmkl.estimators.groups import Grouped, with_groups
+from localmkl.estimators.reading import PRECOMPUTED, ReadingPart
+from localmkl.estimators.rows import BLOCK_ENTRIES, by_chunks, cluster, in_chunks, num_columns, row_blocks
+from localmkl.kernels import CrossGrams, compute_stack, fit_kernels
 from localmkl.kernels.frames import are_apart, put_together, take_apart
-from localmkl.kernels.sparse_rows import as_csr
 from localmkl.kernels.stack import (
     NORMALIZATIONS,
     SHARED_ENTRIES,
@@ -45,12 +30,9 @@ from localmkl.kernels.stack import (
     sweeps,
     take_rows,
 )
-from localmkl.kernels.viewed import MISSING, in_views, view_defaults
+from localmkl.kernels.viewed import MISSING
 from localmkl.solvers.objective import Problem
-from localmkl.stacks import GramStack, Stack
-from localmkl.views import Views, as_views
 
-PRECOMPUTED = "precomputed"
 COSINE = "cosine"
 
 
@@ -63,7 +45,7 @@ class Prepared:
     parallel: bool
 
 
-class BaseMKL(BaseEstimator, ABC):
+class BaseMKL(ReadingPart, ABC):
     """Check, compute the stack, gate, solve each class, store.
 
     Subclasses say how to fit the gate (`_fit_gate`), how to solve (`_solve_classes`), what to
@@ -71,10 +53,8 @@ class BaseMKL(BaseEstimator, ABC):
     Parameters are class attributes that hold the default, here and in other parts of an estimator.
     """
 
-    kernels: Any = None
     C = 3.0
     normalize: Any = "multiplicative"
-    missing = "rescale"
     tol = 1e-3
     max_iter = 500
     n_jobs: Any = None
@@ -245,94 +225,6 @@ class BaseMKL(BaseEstimator, ABC):
         if isinstance(self.kernels, str):
             check_option("kernels", self.kernels, (PRECOMPUTED,))
 
-    def _check_rows(self, X, *, reset):
-        """Return the rows in the form the kernels take them, without their groups."""
-        X = rows_of(X)
-        if self._precomputed if reset else self.kernels_ is None:
-            return self._check_stack(X, reset=reset)
-        X = as_views(X)
-        if isinstance(X, Views):
-            return check_views(self, X, reset=reset)
-        if isinstance(X, Stack):
-            name = type(X).__name__
-            raise ValueError(f"A `{name}` needs `kernels='precomputed'`, got other kernels.")
-        if hasattr(X, "columns") and hasattr(X, "iloc"):
-            check_feature_names(self, X, reset=reset)
-            check_n_features(self, X, reset=reset)
-            return X
-        if are_strings(X):
-            if reset and self.kernels is None:
-                raise ValueError(
-                    "`kernels` must name kernels for sequences when the rows are text, got None; for "
-                    "instance kernels=[WeightedDegree(d) for d in range(1, 21)]."
-                )
-            return np.asarray(X, dtype=object)
-        readers = self._readers(reset)
-        try:
-            rows = validate_data(
-                self, X, reset=reset, dtype=np.float64, accept_sparse="csr", ensure_all_finite=False
-            )
-        except ValueError as error:
-            if "could not convert string" in str(error):
-                if any(kernel.takes_text for kernel in readers):
-                    return validate_data(self, X, reset=reset, dtype=object, ensure_all_finite=False)
-                raise ValueError(
-                    f"The rows must be numbers, got text ({error}); encode it, choose numeric columns, or "
-                    "pass a list of sequences with kernels for them."
-                ) from error
-            raise
-        return self._check_cells(as_csr(rows), readers)
-
-    def _readers(self, reset):
-        """Return the kernels that read rows, as far as they are kernels: the fit refuses others."""
-        kernels = (default_kernels() if self.kernels is None else self.kernels) if reset else self.kernels_
-        several = list(kernels) if isinstance(kernels, list | tuple) else [kernels]
-        return [one for one in (*several, getattr(self, "gate_kernel", None)) if isinstance(one, Kernel)]
-
-    def _check_cells(self, rows, readers):
-        """Return rows if all cells are finite, but for gaps that no kernel reads, or one that takes them."""
-        missing = any(kernel.takes_missing for kernel in readers)
-        check_cells(rows, lambda: (range(rows.shape[0]), range(rows.shape[1])), missing=missing)
-        for kernel in readers if missing else ():  # here they see all rows, and name them as the user does
-            kernel.check_cells(rows)
-        return rows
-
-    def _check_stack(self, X, *, reset):
-        if not isinstance(X, Stack):
-            if is_stack(X):
-                X = GramStack(X)
-            else:
-                X = GramStack(validate_data(self, X, reset=reset, dtype=[np.float64, np.float32]))
-        if reset:
-            X = X.training_part()
-            X.check_training()
-            self.n_features_in_ = X.shape[1]
-            self.columns_ = X.origin, X.column_numbers()
-            return X
-        X.check_finite()
-        if X.origin == self.columns_[0]:
-            X = X.with_columns(self.columns_[1])
-        if X.n_kernels != len(self.factors_):
-            raise ValueError(
-                f"The stack must hold the {len(self.factors_)} kernels of the fit, got {X.n_kernels}."
-            )
-        if X.shape[1] != self.n_features_in_:
-            raise ValueError(
-                f"Cross-Grams must have one column for each of the {self.n_features_in_} training "
-                f"rows, got shape {X.shape}; rows are new samples, columns the training ones."
-            )
-        origin, columns = self.columns_
-        if X.origin == origin and not np.array_equal(X.column_numbers(), columns):
-            raise ValueError(
-                "The columns of this slice are not the training rows of the fit, or stand in another order; "
-                "slice the stack as stack[np.ix_(new, train)]."
-            )
-        return X
-
-    @property
-    def _precomputed(self):
-        return isinstance(self.kernels, str) and self.kernels == PRECOMPUTED
-
     def _fit_stack(self, X, sample_weight, context):
         """Set kernels_, factors_ and what prediction compares new rows with; return the stack."""
         if context.stack is not None:
@@ -358,17 +250,6 @@ class BaseMKL(BaseEstimator, ABC):
             scales = cosine_scales(stack.diagonals())
             stack = cosine_stack(stack, in_place=not self._precomputed)
         return stack, kernels, scales
-
-    def _kernels_for(self, X):
-        """Return the kernels for rows such as these, not fitted; on views, each reads its own."""
-        if isinstance(X, Views):
-            return in_views(view_defaults(X) if self.kernels is None else self.kernels, X, self.missing)
-        return default_kernels() if self.kernels is None else self.kernels
-
-    def _count_kernels(self, X):
-        """Return the number of kernels, also of those that a fit will refuse."""
-        kernels = self._kernels_for(X)
-        return len(kernels) if isinstance(kernels, list | tuple) else 1
 
     def _as_given(self, rows):
         """Return training rows that are kept with their groups, as they came."""

@@ -27,6 +27,7 @@ from localmkl.estimators.groups import (
     GroupGate,
     place_of,
     put_column,
+    put_in_views,
     say_strangers,
     take_column,
     with_groups,
@@ -39,6 +40,7 @@ from localmkl.solvers.exact import exact_gaps
 from localmkl.solvers.objective import Problem
 from localmkl.solvers.starts import even_start, neighbour_start
 from localmkl.stacks import FactorStack, GramStack, Stack
+from localmkl.views import Views
 
 GROUPS = "groups"
 GATES = ("kmeans", GROUPS)
@@ -433,6 +435,8 @@ class LocalMKL(LpNormMKL):
             return rows
         if self.groups is None:
             return Grouped(rows, self.groups_)
+        if isinstance(rows, Views):
+            return put_in_views(rows, self.groups_, self.views_, self.groups)
         place = place_of(self.groups, getattr(self, "feature_names_in_", range(self.n_features_in_)))
         return put_column(rows, self.groups_, place, self.groups)
 

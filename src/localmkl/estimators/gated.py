@@ -80,7 +80,7 @@ class GatedMKL(BaseMKL):
 
     def _fit_gate(self, X, groups, stack, sample_weight, unlabeled, context):
         self.gate_kernel_ = GateKernel(self.gate_kernel, stack.n_kernels, self._precomputed)
-        self.gate_kernel_.fit(X, sample_weight)
+        self.gate_kernel_.fit(X, sample_weight, self.kernels_)
         self.gate_name_ = self.gate
         self._seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
         return self.gate_kernel_.training_gram(X, stack, self.factors_)

@@ -18,6 +18,7 @@ from localmkl.estimators.groups import GroupGate
 from localmkl.gates import KernelKMeansGate
 from localmkl.kernels.features import fit_features
 from localmkl.kernels.stack import NormalizedGrams, fit_kernel, take_rows
+from localmkl.kernels.viewed import in_one_view, view_read
 from localmkl.stacks import FactorStack, Stack
 from localmkl.stacks.factors import feature_blocks
 
@@ -62,11 +63,24 @@ class GateKernel:
                 "put the gate's Gram into the stack and give its index."
             )
 
-    def fit(self, X, sample_weight):
-        """Learn the parameters of a kernel of its own."""
+    def fit(self, X, sample_weight, kernels=None):
+        """Learn the parameters of a kernel of its own; of one of the model's, only which view it reads."""
         if self.own is not None:
-            self.own = fit_kernel(self.own, X, sample_weight)
+            self.own = fit_kernel(in_one_view(self.own, X), X, sample_weight)
+        one = self.own if self.index is None or kernels is None else kernels[self.index]
+        self.view = view_read(one, X)
         return self
+
+    def counted(self, X, weights):
+        """Return the weights of rows, zero of those that lack the view that it reads."""
+        return weights if self.view is None else X.present(self.view) * (1.0 if weights is None else weights)
+
+    def known(self, X, memberships):
+        """Return memberships, the same in all clusters where a row lacks the view that it reads."""
+        view = getattr(self, "view", None)  # files of older versions have none
+        if view is None:
+            return memberships
+        return np.where(X.present(view)[:, None], memberships, 1.0 / memberships.shape[1])
 
     def training_gram(self, X, stack, factors):
         """Return k0 on the training rows, (n, n)."""
@@ -92,8 +106,8 @@ class FeatureGateKernel(GateKernel):
 
     def fit_features(self, estimator, X, sample_weight):
         """Learn the features of a kernel of its own."""
+        self.fit(X, sample_weight, estimator.kernels_)
         if self.own is not None:
-            self.fit(X, sample_weight)
             self.own = fit_features(
                 [self.own],
                 X,
@@ -134,7 +148,7 @@ class KMeansGate:
         distances = grams.note(
             rows, lambda: self.clustering.distances(self.kernel.cross_gram(X, grams, rows))
         )
-        return self.clustering.memberships_at(distances)
+        return self.kernel.known(X, self.clustering.memberships_at(distances))
 
 
 class ModelGate:
@@ -226,7 +240,7 @@ def fit_gate(estimator, X, groups, stack, sample_weight, unlabeled, context):
         if weights is not None and unlabeled is not None:
             weights = np.concatenate([weights, np.ones(unlabeled.shape[0] - n_train)])
         key, evenness = parameters_key(estimator, PARTITION), None if hard else estimator.evenness
-        kernel, partition, distances = context.recall(
+        kernel, partition, distances, weights = context.recall(
             "partition", key, lambda: _partition(estimator, X, stack, sample_weight, weights, unlabeled)
         )
         clustering = context.recall(
@@ -234,7 +248,7 @@ def fit_gate(estimator, X, groups, stack, sample_weight, unlabeled, context):
             (key, evenness),
             lambda: copy(partition).set_params(evenness=evenness).sharpen(distances, weights),
         )
-        return KMeansGate(clustering, kernel), clustering.memberships_at(distances[:n_train])
+        return KMeansGate(clustering, kernel), kernel.known(X, clustering.memberships_at(distances[:n_train]))
     rows = getattr(estimator, "rows_", X)
     if hasattr(gate, "predict_proba") or callable(gate):
         if estimator._precomputed:
@@ -256,10 +270,12 @@ def _fitted(gate, n_train, *rows):
 
 
 def _partition(estimator, X, stack, sample_weight, weights, unlabeled):
-    """Return the gate kernel, its hard partition, and the distances of the partitioned rows."""
+    """Return the gate kernel, its hard partition, and the distances and weights of the partitioned rows."""
     if isinstance(stack, FactorStack):
         return _partition_on_features(estimator, X, stack, sample_weight, weights, unlabeled)
-    kernel = GateKernel(estimator.gate_kernel, stack.n_kernels, estimator._precomputed).fit(X, sample_weight)
+    kernel = GateKernel(estimator.gate_kernel, stack.n_kernels, estimator._precomputed)
+    kernel.fit(X, sample_weight, estimator.kernels_)
+    weights = kernel.counted(X if unlabeled is None else getattr(estimator, "rows_", None), weights)
     if unlabeled is None:
         gram = kernel.training_gram(X, stack, estimator.factors_)
     else:
@@ -269,7 +285,7 @@ def _partition(estimator, X, stack, sample_weight, weights, unlabeled):
     partition = KernelKMeansGate(
         estimator.n_clusters, None, n_init=estimator.n_init, random_state=estimator.random_state
     ).fit(gram, weights)
-    return kernel, partition, partition.distances(gram)
+    return kernel, partition, partition.distances(gram), weights
 
 
 def _partition_on_features(estimator, X, stack, sample_weight, weights, unlabeled):
@@ -282,6 +298,7 @@ def _partition_on_features(estimator, X, stack, sample_weight, weights, unlabele
             unlabeled if isinstance(unlabeled, FeatureRows) else FeatureRows(unlabeled, None, grams.factors)
         )
         X = grams.rows
+    weights = kernel.counted(X, weights)
     n_rows, seen = grams.shape[0], kernel.own is not None  # else features say all
     chosen = np.arange(n_rows) if weights is None else np.flatnonzero(weights > 0.0)
     if len(chosen) > GATE_ROWS:
@@ -296,7 +313,7 @@ def _partition_on_features(estimator, X, stack, sample_weight, weights, unlabele
         partition.distances(kernel.cross_gram(take_rows(X, rows) if seen else None, grams, rows))
         for rows in feature_blocks(n_rows)
     )
-    return kernel, partition, np.concatenate(list(blocks))
+    return kernel, partition, np.concatenate(list(blocks)), weights
 
 
 def _maybe_hard(memberships, hard):

@@ -15,8 +15,8 @@ from localmkl._checks import is_missing, listed
 from localmkl._foreign import as_pandas
 from localmkl._sklearn import count_rows
 from localmkl._warnings import warn
-from localmkl.estimators.rows import in_chunks, refuse_groups
-from localmkl.views import as_views
+from localmkl.estimators.rows import in_chunks, is_stack, refuse_groups
+from localmkl.views import Views, as_views
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class Grouped:
 
     Parameters
     ----------
-    rows : array, sequences, data frame or GramStack
+    rows : array, sequences, data frame, views or GramStack
     groups : ndarray of shape (n_rows,)
     """
 
@@ -58,8 +58,9 @@ def with_groups(X, groups):
     if isinstance(X, list | tuple) and len(X) and isinstance(X[0], str | bytes):
         X = np.asarray(X, dtype=object)
     groups = as_groups(groups)
-    if len(groups) != count_rows(X):
-        raise ValueError(f"`groups` must name a group for each of {count_rows(X)} rows, got {len(groups)}.")
+    n_rows = count_rows(X[0] if is_stack(X) else X)  # a list of tables may be views or Grams
+    if len(groups) != n_rows:
+        raise ValueError(f"`groups` must name a group for each of {n_rows} rows, got {len(groups)}.")
     return Grouped(X, groups)
 
 
@@ -95,11 +96,13 @@ def take_column(X, column):
 
     Parameters
     ----------
-    X : data frame or array
-    column : str or int
-        Its name, or its number where columns have no names.
+    X : data frame, array or views
+    column : str, int or pair
+        Its name, or its number where columns have no names; of views, also (view, column).
     """
-    X = as_pandas(X)
+    X = as_views(X)
+    if isinstance(X, Views):
+        return _take_from_views(X, column)
     if not len(getattr(X, "shape", ())) == 2:
         raise ValueError(
             f"`groups` may name a column of a data frame or array, got {column!r} with rows that have none; "
@@ -121,6 +124,57 @@ def place_of(column, names):
     if isinstance(column, int) and column < 0 and -column in range(1, len(names) + 1):
         return column + len(names)
     raise ValueError(f"`groups` must be one of the columns {listed(names)}, got {column!r}.")
+
+
+def _take_from_views(X, column):
+    """Do as `take_column` does; who lacks the view has no group, and a view without other columns goes."""
+    view, column = find_column({name: X.columns(name) for name in X.names}, column)
+    table, groups = X.rows(view), np.full(len(X), None, dtype=object)
+    if X.columns(view) is None:
+        groups[X.present(view)] = as_groups(table)
+        return X.replaced(view, None), groups
+    groups[X.present(view)] = take_column(table, column)[1]
+    others = take_column(X.tables[view], column)[0]
+    return X.replaced(view, others if others.shape[1] else None), groups
+
+
+def find_column(columns, column):
+    """Return view and column that hold the groups.
+
+    Parameters
+    ----------
+    columns : dict
+        Of every view, what `Views.columns` returns; a view of texts is one column with its own name.
+    column : str, or pair (view, column)
+    """
+    if isinstance(column, tuple | list) and len(column) == 2 and column[0] in columns:
+        return tuple(column)
+    named = [
+        view
+        for view, own in columns.items()
+        if (column in own if isinstance(own, list) else own is None and column == view)
+    ]
+    if len(named) != 1:
+        where = f"in {listed(named)}" if named else "in none"
+        raise ValueError(
+            f"`groups` must name a column of one view, or (view, column), got {column!r}, which is {where} "
+            f"of {listed(list(columns))}."
+        )
+    return named[0], column
+
+
+def put_in_views(X, groups, columns, column):
+    """Undo `take_column` of views that had these columns."""
+    view, column = find_column(columns, column)
+    if view in X.names:
+        own, X = columns[view], X.compact()
+        place = place_of(column, own if isinstance(own, list) else range(own))
+        return X.replaced(view, put_column(X.tables[view], groups[X.present(view)], place, column))
+    if isinstance(columns[view], list):
+        import pandas as pd
+
+        return X.replaced(view, pd.DataFrame({column: groups}))
+    return X.replaced(view, groups.astype(object) if columns[view] is None else groups[:, None].astype(float))
 
 
 def put_column(rows, groups, place, name):

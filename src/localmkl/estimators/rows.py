@@ -8,6 +8,7 @@ from scipy import sparse
 
 from localmkl._checks import listed
 from localmkl._sklearn import count_rows
+from localmkl._warnings import warn
 from localmkl.views import Views
 
 BLOCK_ENTRIES = 2**22 + 2**19
@@ -44,6 +45,13 @@ def num_columns(X):
 
 def check_views(model, X, *, reset):
     """Return views checked: those of the fit by name, their columns in its order."""
+    if len(X) == 0:
+        raise ValueError("The views must hold at least one sample, got none.")
+    lonely = np.flatnonzero(X.share(X.names) == 0.0)
+    if len(lonely):
+        raise ValueError(
+            f"Every sample must have at least one view, got none for {listed(lonely)}; leave them out."
+        )
     if reset:
         model.views_ = {name: X.columns(name) for name in X.names}
         model.n_features_in_ = len(X.names)
@@ -60,6 +68,9 @@ def check_views(model, X, *, reset):
             f"The views must be those of the fit, {listed(list(expected))}, got {' and '.join(said)}; a view "
             "that no new sample has is None."
         )
+    unread = np.flatnonzero(X.share(model.kernels_[0].views) == 0.0)
+    if len(unread):
+        warn(f"The model reads no view that samples {listed(unread)} have; they get its intercept alone.")
     return X.arranged(expected)
 
 

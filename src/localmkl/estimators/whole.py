@@ -34,7 +34,7 @@ from localmkl.estimators.gating import (
     ModelGate,
     OneCluster,
 )
-from localmkl.estimators.groups import GroupGate
+from localmkl.estimators.groups import GroupGate, find_column
 from localmkl.kernels import (
     RBF,
     Chi2,
@@ -193,7 +193,10 @@ def _check_rows(model, n_kernels):
     """Return the number of reference rows; each kernel must be able to read them."""
     rows = model.rows_
     if isinstance(rows, Views):
-        _require(rows.names == list(model.views_), "its rows have other views than it says")
+        column, views = getattr(model, "groups", None), list(model.views_)
+        whose = () if column is None else find_column(model.views_, column)[:1]  # it may hold nothing else
+        expected = [name for name in views if name in rows.names or name not in whose]
+        _require(rows.names == expected, "its rows have other views than it says")
         for table in rows.tables.values():
             if (isinstance(table, np.ndarray) and table.ndim == 2) or sparse.issparse(table):
                 _check_table("rows_", table)
@@ -342,7 +345,8 @@ def _check_group_gate(gate, model, n_clusters):
 
 
 def _check_gate_kernel(kernel, model, n_kernels):
-    on_features = getattr(model, "_on_features", False)
+    on_features, view = getattr(model, "_on_features", False), getattr(kernel, "view", None)
+    _require(view is None or view in getattr(model, "views_", {}), "its gate reads no view")
     _require(type(kernel) is (FeatureGateKernel if on_features else GateKernel), "it has no gate kernel")
     if kernel.own is not None and on_features:
         _require(isinstance(kernel.own, FeatureMap), "its gate has no features")

@@ -1,6 +1,7 @@
 """Explanations of a fitted model, as arrays: `plots` draws them, `report` puts them into sentences.
 
 kernel_names, kernel_shares    which kernel matters in which cluster
+view_shares                    which view, where the rows are `Views`
 kernel_contributions           which kernel matters for which sample
 main_clusters                  who belongs where most, beside what all share
 described_loss                 what was minimised
@@ -16,11 +17,13 @@ from localmkl.explain.letters import (
     logo_heights,
     position_contributions,
     sequence_columns,
+    sequence_places,
     sequences_of,
     weighted_degrees,
 )
 from localmkl.explain.models import (
     SampleMap,
+    bare_kernels,
     class_shares,
     cluster_names,
     described_loss,
@@ -31,6 +34,7 @@ from localmkl.explain.models import (
     kernel_family,
     kernel_names,
     kernel_shares,
+    kernel_views,
     local_memberships,
     main_clusters,
     memberships_of,
@@ -38,10 +42,12 @@ from localmkl.explain.models import (
     sample_map,
     shared_part,
     training_rows,
+    view_shares,
 )
 
 __all__ = [
     "SampleMap",
+    "bare_kernels",
     "class_shares",
     "cluster_names",
     "decision_part",
@@ -53,6 +59,7 @@ __all__ = [
     "kernel_family",
     "kernel_names",
     "kernel_shares",
+    "kernel_views",
     "local_memberships",
     "logo_heights",
     "main_clusters",
@@ -61,8 +68,10 @@ __all__ = [
     "position_contributions",
     "sample_map",
     "sequence_columns",
+    "sequence_places",
     "sequences_of",
     "shared_part",
     "training_rows",
+    "view_shares",
     "weighted_degrees",
 ]

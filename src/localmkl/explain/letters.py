@@ -7,23 +7,33 @@ spread evenly over its letters. On features, landmarks stand in the place of sup
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from localmkl._checks import listed
+from localmkl._sklearn import count_rows
 from localmkl.estimators.groups import rows_of, with_groups
-from localmkl.explain.models import memberships_of
+from localmkl.explain.models import bare_kernels, kernel_views, memberships_of
 from localmkl.kernels import WeightedDegree
 from localmkl.kernels.alphabets import alphabet_letters, encode
 from localmkl.kernels.positions import position_shares
 from localmkl.kernels.stack import take_rows
+from localmkl.kernels.viewed import ViewKernel
 from localmkl.stacks import cosine_scales
 
 
 def sequence_columns(model):
     """Return the columns that weighted-degree kernels of a model look at, each once; often ``[None]``."""
-    check_is_fitted(model)
-    found = [kernel.column for kernel in model.kernels_ or () if isinstance(kernel, WeightedDegree)]
+    found = [column for _, column in sequence_places(model)]
     return [column for m, column in enumerate(found) if column not in found[:m]]
 
 
-def position_contributions(model, X, *, column=None, groups=None):
+def sequence_places(model):
+    """Return (view, column) of all that weighted-degree kernels look at, each once; views may be None."""
+    check_is_fitted(model)
+    views, kernels = kernel_views(model), bare_kernels(model)
+    found = [(views[m], kernels[m].column) for m in weighted_degrees(model)]
+    return [place for m, place in enumerate(found) if place not in found[:m]]
+
+
+def position_contributions(model, X, *, column=None, view=None, groups=None):
     """Return the contribution of each letter to the decision through the weighted-degree kernels.
 
     The contribution of a word (some letters at which a sample agrees with a support vector) is spread
@@ -36,6 +46,8 @@ def position_contributions(model, X, *, column=None, groups=None):
     X : rows
     column : str or int, optional
         Which column of sequences, where the kernels look at several.
+    view : str, optional
+        Which of several `Views`, where the kernels look at more than one. Samples that lack it have zeros.
     groups : array-like of shape (n_samples,), optional
 
     Returns
@@ -57,19 +69,13 @@ def position_contributions(model, X, *, column=None, groups=None):
     True
     """
     check_is_fitted(model)
-    members = [m for m in weighted_degrees(model) if model.kernels_[m].column == column]
-    if not members:
-        columns = ", ".join(repr(one) for one in sequence_columns(model))
-        raise ValueError(
-            "Contributions of letters need `WeightedDegree` kernels"
-            + (f" on `column`, one of {columns}, got {column!r}." if columns else ", the model has none.")
-        )
+    members = _members(model, column, view)
     X = with_groups(X, groups)
     rows, grams = model._compare(X)
     support = model.support_
     if not len(support):  # the same prediction for every row
         n_problems, n_clusters = len(np.atleast_2d(model.dual_coef_)), memberships_of(model).shape[1]
-        parts = np.zeros((grams.shape[0], n_problems, n_clusters, model.kernels_[members[0]].length_))
+        parts = np.zeros((grams.shape[0], n_problems, n_clusters, _bare(model.kernels_[members[0]]).length_))
         return parts[:, 0] if n_problems == 1 else parts
     if hasattr(model, "features_"):
         others = model.features_.landmarks
@@ -78,19 +84,51 @@ def position_contributions(model, X, *, column=None, groups=None):
         others = take_rows(model.rows_, support)
         coefficients, weights = _expansion(model, X, rows, grams, members)
     n_rows, n_problems, n_clusters = weights.shape[:3]
-    kernels = [model.kernels_[m] for m in members]
+    first, kernels = model.kernels_[members[0]], [_bare(model.kernels_[m]) for m in members]
+    (seen, own, scales), (known, theirs, factors) = _seen(first, rows_of(rows)), _seen(first, others)
+    coefficients = (coefficients * factors[:, None])[:, theirs]
     # One split for all kernels, unless a row weighs them differently (cosine, the activation of LMKL).
     together = [list(range(len(members)))] if weights.shape[3] == 1 else [[m] for m in range(len(members))]
     parts = np.zeros((n_rows, n_problems, n_clusters, kernels[0].length_))
     for number, some in enumerate(together):
-        shares = position_shares([kernels[m] for m in some], rows_of(rows), others, coefficients[some])
-        parts += shares.reshape(parts.shape) * weights[..., number, None]
+        shares = np.zeros((n_rows, n_problems * n_clusters, kernels[0].length_))
+        if own.any() and theirs.any():
+            shares[own] = position_shares([kernels[m] for m in some], seen, known, coefficients[some])
+        parts += shares.reshape(parts.shape) * (scales[:, None, None] * weights[..., number])[..., None]
     return parts[:, 0] if n_problems == 1 else parts
+
+
+def _members(model, column, view):
+    """Return the numbers of the weighted-degree kernels on a column, of one view."""
+    views, kernels = kernel_views(model), bare_kernels(model)
+    members = [m for m in weighted_degrees(model) if kernels[m].column == column and view in (None, views[m])]
+    if not members:
+        columns = ", ".join(repr(one) for one in sequence_columns(model))
+        raise ValueError(
+            "Contributions of letters need `WeightedDegree` kernels"
+            + (f" on `column`, one of {columns}, got {column!r}." if columns else ", the model has none.")
+        )
+    several = list(dict.fromkeys(views[m] for m in members))
+    if len(several) > 1:
+        raise ValueError(f"`view` must name one view of sequences, {listed(several)}, got None.")
+    return members
+
+
+def _bare(kernel):
+    return kernel.kernel_ if isinstance(kernel, ViewKernel) else kernel
+
+
+def _seen(kernel, rows):
+    """Return the rows that a kernel reads, the mask of who has them, and what it multiplies all rows by."""
+    if not isinstance(kernel, ViewKernel):
+        n_rows = count_rows(rows)
+        return rows, np.ones(n_rows, dtype=bool), np.ones(n_rows)
+    return rows.rows(kernel.view), rows.present(kernel.view), kernel.scales(rows)
 
 
 def weighted_degrees(model):
     """Return the numbers of a model's weighted-degree kernels."""
-    return [m for m, kernel in enumerate(model.kernels_ or ()) if isinstance(kernel, WeightedDegree)]
+    return [m for m, kernel in enumerate(bare_kernels(model)) if isinstance(kernel, WeightedDegree)]
 
 
 def _expansion(model, X, rows, grams, members):
@@ -175,10 +213,16 @@ def decision_part(model, parts, label=None):
     return parts.sum(axis=1) if number == 1 else -parts.sum(axis=1)
 
 
-def sequences_of(model, X, column=None):
-    """Return the sequences that the weighted-degree kernels on a column see, and their alphabet."""
-    kernel = next(model.kernels_[m] for m in weighted_degrees(model) if model.kernels_[m].column == column)
-    return list(kernel._sequences(model._check_rows(X, reset=False))), kernel.alphabet
+def sequences_of(model, X, column=None, view=None):
+    """Return the sequences that the weighted-degree kernels on a column see, and their alphabet.
+
+    A sample that lacks their view has None.
+    """
+    kernel = model.kernels_[_members(model, column, view)[0]]
+    rows, own, _ = _seen(kernel, model._check_rows(X, reset=False))
+    sequences = np.full(len(own), None, dtype=object)
+    sequences[own] = list(_bare(kernel)._sequences(rows))
+    return sequences.tolist(), _bare(kernel).alphabet
 
 
 def logo_heights(values, sequences, alphabet="dna"):

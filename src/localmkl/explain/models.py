@@ -13,13 +13,15 @@ from localmkl.estimators.factors import FeatureRows
 from localmkl.estimators.gating import FeatureGateKernel, GateKernel
 from localmkl.estimators.groups import Grouped, GroupGate, rows_of, with_groups
 from localmkl.kernels.stack import take_rows
+from localmkl.kernels.viewed import ViewKernel
 from localmkl.solvers.losses import CLASSIFICATION, REGRESSION
 
 
 def kernel_names(model):
     """Return a short name for each kernel of a fitted model: what tells it from the others.
 
-    The class is left out where all kernels have the same one; see `kernel_family`.
+    The class is left out where all kernels have the same one; see `kernel_family`. On `Views`, that of the
+    view comes first.
 
     Parameters
     ----------
@@ -42,15 +44,21 @@ def kernel_names(model):
     check_is_fitted(model)
     if model.kernels_ is None:
         return [f"kernel {m + 1}" for m in range(len(model.factors_))]
-    names = []
-    for kernel in model.kernels_:
-        kind = type(kernel)
-        family = [other.get_params(deep=False) for other in model.kernels_ if type(other) is kind]
-        own = kernel.get_params(deep=False)
-        telling = [key for key in own if len({_written(other[key]) for other in family}) > 1]
-        words = [f"{key} {_written(own[key])}" for key in telling if own[key] is not None]
-        names.append(" ".join(words if words and kernel_family(model) else [kind.__name__, *words]))
+    views, kernels, names = kernel_views(model), bare_kernels(model), []
+    for view, kernel in zip(views, kernels, strict=True):
+        family = [other for other, place in zip(kernels, views, strict=True) if place == view]
+        words = [view] if len(set(views)) > 1 else []
+        names.append(" ".join([*words, *_telling(kernel, family, kernel_family(model), bool(words))]))
     return numbered(names)
+
+
+def _telling(kernel, others, family, named):
+    """Return the words that tell a kernel from others: its class, unless all have one, and parameters."""
+    own = kernel.get_params(deep=False)
+    alike = [other.get_params(deep=False) for other in others if type(other) is type(kernel)]
+    keys = [key for key in own if len({_written(other[key]) for other in alike}) > 1]
+    words = [f"{key} {_written(own[key])}" for key in keys if own[key] is not None]
+    return words if family and (words or named) else [type(kernel).__name__, *words]
 
 
 def numbered(names):
@@ -67,8 +75,19 @@ def numbered(names):
 
 def kernel_family(model):
     """Return the class name that all kernels of a model have, or an empty text."""
-    kinds = {type(kernel).__name__ for kernel in model.kernels_ or ()}
+    kinds = {type(kernel).__name__ for kernel in bare_kernels(model)}
     return kinds.pop() if len(kinds) == 1 else ""
+
+
+def kernel_views(model):
+    """Return the view that each kernel of a model reads; None where its rows were no `Views`."""
+    check_is_fitted(model)
+    return [getattr(kernel, "view", None) for kernel in model.kernels_ or [None] * len(model.factors_)]
+
+
+def bare_kernels(model):
+    """Return the kernels of a model as its user named them: on views, those inside."""
+    return [one.kernel if isinstance(one, ViewKernel) else one for one in model.kernels_ or ()]
 
 
 def _written(value):
@@ -142,6 +161,39 @@ def class_shares(model):
     totals = weights.sum(axis=-1, keepdims=True)
     even = np.full_like(weights, 1.0 / weights.shape[-1])
     return np.divide(weights, totals, out=even, where=totals > 0.0)
+
+
+def view_shares(model, shares=None):
+    """Return the share of each view in the weights: the sum over the kernels that read it.
+
+    Parameters
+    ----------
+    model : fitted estimator
+        On `Views`.
+    shares : ndarray of shape (..., n_kernels), optional
+        By default `kernel_shares`.
+
+    Returns
+    -------
+    shares : ndarray of shape (n_clusters, n_views)
+        Rows sum to one; `cluster_names` names them.
+    views : list of str
+
+    Examples
+    --------
+    >>> from localmkl import UniformMKLClassifier, Views
+    >>> from localmkl.kernels import RBF, Linear
+    >>> X, y = Views({"a": np.eye(4), "b": np.eye(4)}), [0, 0, 1, 1]
+    >>> model = UniformMKLClassifier([Linear(view="a"), RBF(view="a"), Linear(view="b")]).fit(X, y)
+    >>> view_shares(model)[0].round(2), view_shares(model)[1]
+    (array([[0.67, 0.33]]), ['a', 'b'])
+    """
+    of_kernels = kernel_views(model)
+    if None in of_kernels:
+        raise ValueError("Shares of views need a model that was fitted on `Views`, got one on other rows.")
+    views = list(dict.fromkeys(of_kernels))
+    shares = kernel_shares(model) if shares is None else shares
+    return shares @ np.array([[view == own for view in views] for own in of_kernels], dtype=float), views
 
 
 def kernel_contributions(model, X, *, groups=None):

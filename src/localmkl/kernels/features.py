@@ -21,6 +21,7 @@ from localmkl._sklearn import count_rows, take
 from localmkl.kernels.frames import are_apart, put_together, take_apart
 from localmkl.kernels.stack import CrossGrams, compute_stack, take_rows
 from localmkl.stacks import cosine_scales
+from localmkl.views import Views
 
 LANDMARKS = ("random", "kmeans")
 
@@ -334,8 +335,9 @@ def _nearest_to_centres(X, rows, n_components, weights, rng):
     from sklearn.metrics import pairwise_distances_argmin
     from sklearn.preprocessing import StandardScaler
 
-    if sparse.issparse(X):
-        raise ValueError("`landmarks` must be 'random' for sparse rows, got 'kmeans'.")
+    if sparse.issparse(X) or isinstance(X, Views):
+        kind = "views" if isinstance(X, Views) else "sparse rows"
+        raise ValueError(f"`landmarks` must be 'random' for {kind}, got 'kmeans'.")
     size = min(len(rows), max(KMEANS_ROWS, n_components))
     looked_at = np.sort(rng.choice(rows, size, replace=False))
     try:

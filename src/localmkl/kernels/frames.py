@@ -22,8 +22,8 @@ def take_apart(rows):
         own = rows.compact()
         tables = [take_apart(one) if are_apart(one) else one for one in own.tables.values()]
         headers = [[name, np.array(columns)] for name, columns in own.headers.items()]
-        places = list(own.places.values())
-        return {"views": own.names, "tables": tables, "places": places, "headers": headers}
+        where = list(own.places.values())
+        return {"views": own.names, "tables": tables, "places": where, "headers": headers}
     if sparse.issparse(rows):
         return sparse_rows.take_apart(rows)
     types = np.array([str(dtype) for dtype in rows.dtypes])

@@ -119,10 +119,14 @@ def fit_kernels(kernels, X, sample_weight=None):
 
 def fit_kernel(kernel, X, sample_weight=None):
     """Return a fitted copy of one kernel or plain function."""
-    if isinstance(kernel, Kernel):
-        return clone(kernel).fit(X, sample_weight)
-    if callable(kernel) and not isinstance(kernel, type):
-        return CallableKernel(kernel)
+    check_kernel(kernel)
+    return clone(kernel).fit(X, sample_weight) if isinstance(kernel, Kernel) else CallableKernel(kernel)
+
+
+def check_kernel(kernel):
+    """Raise unless it is a kernel or a plain function."""
+    if isinstance(kernel, Kernel) or (callable(kernel) and not isinstance(kernel, type)):
+        return
     hint = f"; write {kernel.__name__}()" if isinstance(kernel, type) else ""
     raise ValueError(
         "A kernel must be an instance of one in `localmkl.kernels` or a function f(X, Y), "
@@ -258,9 +262,9 @@ def _writes_in_place(kernel):
 
 
 def _is_ours(kernel):
-    """Whether the kernel is symmetric and positive semidefinite by construction."""
-    ours = type(kernel).__module__.startswith("localmkl.")
-    return ours and not isinstance(kernel, CallableKernel)
+    """Whether the kernel, or the one inside a view's, is positive semidefinite by construction."""
+    ours = type(kernel).__module__.startswith("localmkl.") and not isinstance(kernel, CallableKernel)
+    return ours and (not hasattr(kernel, "kernel_") or _is_ours(kernel.kernel_))
 
 
 def _count(X):

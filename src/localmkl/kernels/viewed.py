@@ -14,7 +14,9 @@ from sklearn.base import clone
 
 from localmkl._checks import check_option, listed
 from localmkl.kernels.categories import Overlap
+from localmkl.kernels.stack import check_kernel
 from localmkl.kernels.vectors import CallableKernel, Kernel, default_kernels
+from localmkl.views import Views
 
 MISSING = ("rescale", "zero")
 
@@ -51,6 +53,8 @@ class ViewKernel(Kernel):
 
     def fit(self, X, sample_weight=None):  # noqa: D102
         weights = None if sample_weight is None else sample_weight[X.present(self.view)]
+        if not X.present(self.view).any() or (weights is not None and not np.any(weights)):
+            raise ValueError(f"At least one sample that counts must have view {self.view!r}, got none.")
         with _named(self.view):
             self.kernel_ = clone(self.kernel).fit(X.rows(self.view), weights)
             self.width_ = self.kernel_.count_features(X.rows(self.view))
@@ -157,7 +161,28 @@ def in_views(kernels, X, missing="rescale"):
     return made
 
 
+def in_one_view(kernel, X):
+    """Return a kernel of its own, such as that of a gate, that reads its view of `X`; functions read all."""
+    return ViewKernel(kernel, name, [name], MISSING[1]) if (name := view_read(kernel, X)) else kernel
+
+
+def view_read(kernel, X):
+    """Return the view of rows that a kernel reads; None where it reads all, or rows are no views."""
+    if isinstance(kernel, ViewKernel):
+        return kernel.view
+    own = isinstance(kernel, Kernel) and not isinstance(kernel, CallableKernel)
+    return _view_of(kernel, X) if own and isinstance(X, Views) else None
+
+
+def refuse_view(kernels):
+    """Raise if kernels for a table name views."""
+    for kernel in kernels:
+        if getattr(kernel, "view", None) is not None:
+            raise ValueError(f"A kernel that names a `view` needs rows that are `Views`, got {kernel!r}.")
+
+
 def _view_of(kernel, X):
+    check_kernel(kernel)
     view = getattr(kernel, "view", None)
     if view is None:
         if len(X.names) == 1:

@@ -26,7 +26,7 @@ GREY = 4
 """The palette's colour of all other letters."""
 
 
-def plot_positions(model, X, *, label=None, column=None, groups=None, ax=None):
+def plot_positions(model, X, *, label=None, column=None, view=None, groups=None, ax=None):
     """Draw how much each position of the sequences moves the decision, one line per cluster or group.
 
     That is the standard deviation, over the samples whose main cluster it is, of the position's contribution:
@@ -39,7 +39,8 @@ def plot_positions(model, X, *, label=None, column=None, groups=None, ax=None):
     label : optional
         The class whose decision is meant; the last by default.
     column : str or int, optional
-        As in `position_contributions`.
+    view : str, optional
+        As in `position_contributions`; samples that lack the view are left out.
     groups : array-like of shape (n_samples,), optional
     ax : matplotlib Axes, optional
 
@@ -59,10 +60,11 @@ def plot_positions(model, X, *, label=None, column=None, groups=None, ax=None):
     'position'
     """
     X = with_groups(X, groups)
-    values = decision_part(model, position_contributions(model, X, column=column), label)
+    values = decision_part(model, position_contributions(model, X, column=column, view=view), label)
     clusters, names = main_clusters(model, X)
+    clusters = np.where([text is None for text in sequences_of(model, X, column, view)[0]], -1, clusters)
     ax = axes_or_new(ax)
-    for j in np.unique(clusters):
+    for j in np.unique(clusters[clusters >= 0]):
         line = values[clusters == j].std(axis=0)
         at = np.arange(1, len(line) + 1)
         ax.plot(at, line, color=PALETTE[j % len(PALETTE)], drawstyle="steps-mid", label=names[j])
@@ -71,7 +73,7 @@ def plot_positions(model, X, *, label=None, column=None, groups=None, ax=None):
     return ax
 
 
-def plot_logo(model, X, *, label=None, cluster=None, column=None, groups=None, ax=None):
+def plot_logo(model, X, *, label=None, cluster=None, column=None, view=None, groups=None, ax=None):
     """Draw which letters speak for a class: a sequence logo of contributions.
 
     A letter's height is its part of the mean contribution at its position, over the samples predicted to be
@@ -86,7 +88,8 @@ def plot_logo(model, X, *, label=None, cluster=None, column=None, groups=None, a
     cluster : int or str, optional
         Only the samples whose main cluster (or group) is this one, counted from 0 or by its name.
     column : str or int, optional
-        As in `position_contributions`.
+    view : str, optional
+        As in `position_contributions`; samples that lack the view are left out.
     groups : array-like of shape (n_samples,), optional
     ax : matplotlib Axes, optional
 
@@ -106,7 +109,7 @@ def plot_logo(model, X, *, label=None, cluster=None, column=None, groups=None, a
     'What speaks for 1'
     """
     X = with_groups(X, groups)
-    values = decision_part(model, position_contributions(model, X, column=column), label)
+    values = decision_part(model, position_contributions(model, X, column=column, view=view), label)
     label = model.classes_[-1] if label is None else label
     chosen = model.predict(X) == label
     where = ""
@@ -117,11 +120,13 @@ def plot_logo(model, X, *, label=None, cluster=None, column=None, groups=None, a
         check_option("cluster", name, names)
         chosen &= numbers == names.index(name)
         where = f" in {name}"
+    sequences, alphabet = sequences_of(model, X, column, view)
+    there = np.array([text is not None for text in sequences])
+    chosen &= there
     if not chosen.any():
         raise ValueError(f"A logo needs samples predicted to be {label!r}, got none among {len(chosen)}.")
-    sequences, alphabet = sequences_of(model, X, column)
     kept = [sequences[i] for i in np.flatnonzero(chosen)]
-    heights, letters = logo_heights((values - values.mean(axis=0))[chosen], kept, alphabet)
+    heights, letters = logo_heights((values - values[there].mean(axis=0))[chosen], kept, alphabet)
     ax = draw_letters(axes_or_new(ax), heights, letters)
     ax.set(xlabel="position", ylabel="contribution", title=f"What speaks for {label}{where}")
     return ax

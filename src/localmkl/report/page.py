@@ -112,6 +112,8 @@ def write_report(
 def facts(subject, quality):
     """Return the few numbers that stand at the top, as (name, value)."""
     shown = [("method", subject.method), ("training samples", f"{subject.n_train:,}")]
+    if subject.views:
+        shown.append(("views", f"{len(subject.views):,}"))
     shown.append(("kernels", f"{len(subject.kernels):,}"))
     if not subject.alike:
         shown.append((f"{subject.noun}s", f"{len(subject.regions) - bool(subject.shared):,}"))

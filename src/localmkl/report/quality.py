@@ -23,7 +23,15 @@ from localmkl.explain import local_memberships, memberships_of
 from localmkl.kernels.stack import take_rows
 from localmkl.report.metrics import Metric, choose_metrics
 from localmkl.report.prose import brief, class_name, count
-from localmkl.report.refits import BASELINES, baseline, decide_by_folds, fit, group_rivals, strength
+from localmkl.report.refits import (
+    BASELINES,
+    baseline,
+    decide_by_folds,
+    fit,
+    group_rivals,
+    strength,
+    view_rivals,
+)
 from localmkl.report.subject import decide, predicted
 
 HELD_OUT, CROSS_VALIDATED, TRAINING = "held-out", "cross-validated", "training"
@@ -133,7 +141,9 @@ class Quality:
     groups : ndarray or None
         Known group of each row, where the model was trained on several.
     others : dict of str to ndarray
-        Decisions of what a model of known groups is compared with beside the baselines.
+        Decisions of what a model of known groups, or on views, is compared with beside the baselines.
+    present : ndarray of shape (n_rows, n_views) or None
+        Who has which view, where the model is on views.
     """
 
     kind: str
@@ -155,6 +165,7 @@ class Quality:
     floors: dict[str, float] = field(default_factory=dict)
     groups: np.ndarray | None = None
     others: dict[str, np.ndarray] = field(default_factory=dict)
+    present: np.ndarray | None = None
 
     @property
     def main(self):
@@ -183,7 +194,7 @@ def assess(subject, *, cv=5, baselines=True, seconds=None):
         return None
     twins = twin_baselines(subject) if baselines else {}
     names = [name for name in BASELINES if baselines and name not in (subject.method, *twins)]
-    rivals = group_rivals(subject) if baselines else {}
+    rivals = group_rivals(subject) | view_rivals(subject) if baselines else {}
     with _noting_unfinished() as unfinished:
         if (subject.known & ~subject.seen).any():
             kind, X, y, found, facts = _on_held_out(subject, names, rivals)
@@ -191,6 +202,7 @@ def assess(subject, *, cv=5, baselines=True, seconds=None):
             kind, X, y, found, facts = _by_folds(subject, names, rivals, cv)
     facts["others"] = {name: found.pop(name)[0] for name in rivals if name in found}
     facts["groups"] = subject.groups_in(X) if subject.grouped else None
+    facts["present"] = subject.present(X) if subject.views else None
     found[subject.method] = found[subject.method][0], subject.model.duality_gap_, seconds
     return _judge(subject, kind, X, y, found, twins=twins, n_unfinished=len(unfinished), **facts)
 

@@ -14,9 +14,11 @@ from localmkl.kernels.stack import take_rows
 from localmkl.model_selection import MKLSearchCV
 from localmkl.report.subject import decide
 from localmkl.stacks import Stack
+from localmkl.views import Views
 
 BASELINES = {"MKL": (MKLClassifier, MKLRegressor), "UNIF": (UniformMKLClassifier, UniformMKLRegressor)}
 SEPARATE, UNSHARED = "separate models", "nothing shared"
+COMPLETE = "complete samples only"
 
 
 def decide_by_folds(estimator, X, y, folds):
@@ -118,6 +120,46 @@ def group_rivals(subject):
     if subject.model.shared_ > 0.0:
         rivals[UNSHARED] = _in_place(subject, clone(subject.model).set_params(shared=0.0))[0]
     return rivals
+
+
+def view_rivals(subject):
+    """Return the model without the incomplete samples, where there are some to train on; not tuned."""
+    if not subject.views or subject.training is None:
+        return {}
+    rows = subject.training[0]
+    if not isinstance(rows_of(rows), Views) or subject.present(rows).all():
+        return {}
+    return {COMPLETE: Complete(_in_place(subject, clone(subject.model))[0], subject.views)}
+
+
+class Complete(BaseEstimator):
+    """A model fitted to the samples alone that have all views; none where these do not suffice.
+
+    Parameters
+    ----------
+    model : estimator
+    views : list of str
+    """
+
+    def __init__(self, model, views):
+        self.model = model
+        self.views = views
+
+    def fit(self, X, y):
+        """Fit the model, if samples of every class are left, and as many as it needs."""
+        kept, classes = np.flatnonzero(rows_of(X).share(self.views) == 1.0), np.unique(y)
+        self.model_ = None
+        self.shape_ = (len(classes),) if is_classifier(self.model) and len(classes) > 2 else ()
+        if len(kept) > 1 and (not is_classifier(self.model) or len(np.unique(y[kept])) == len(classes)):
+            try:
+                self.model_ = fit(clone(self.model), take_rows(X, kept), y[kept])
+            except ValueError:  # fewer samples than clusters, for instance
+                self.model_ = None
+        return self
+
+    def predict(self, X):
+        """Return the decisions of the model; NaN without one."""
+        return np.full((len(X), *self.shape_), np.nan) if self.model_ is None else decide(self.model_, X)
 
 
 class Separate(BaseEstimator):

@@ -5,12 +5,11 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 from sklearn.base import is_classifier
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from localmkl._checks import is_missing, listed
+from localmkl._checks import listed
 from localmkl.estimators.base import BaseMKL
 from localmkl.estimators.groups import Grouped, rows_of, with_groups
 from localmkl.estimators.probabilities import has_probabilities
@@ -21,6 +20,7 @@ from localmkl.explain import (
     has_groups,
     kernel_contributions,
     kernel_names,
+    kernel_views,
     local_memberships,
     main_clusters,
     memberships_of,
@@ -29,7 +29,9 @@ from localmkl.explain import (
     training_rows,
 )
 from localmkl.kernels.stack import take_rows
+from localmkl.report.recognised import fingerprints, is_symmetric, marks
 from localmkl.stacks import Stack
+from localmkl.views import as_views
 
 METHODS = {"UniformMKL": "UNIF", "MKL": "MKL", "HLMKL": "HLMKL", "CLMKL": "CLMKL", "LMKL": "LMKL"}
 
@@ -90,13 +92,22 @@ class Subject:
         self.kernels = kernel_names(self.model) if given is None else numbered(given)
         if self.X is None and self.groups is not None:
             raise ValueError("`groups` was given without `X`; pass the rows that it belongs to.")
-        self.X = with_groups(_as_rows(self.X), self.groups)
+        self.X = with_groups(self._as_rows(self.X), self.groups)
         self.y = None if self.y is None else _as_targets("y", self.y, self.classifier)
         if self.train is not None:
             rows, target, *groups = self.train
-            rows = with_groups(_as_rows(rows), groups[0] if groups else None)
+            rows = with_groups(self._as_rows(rows), groups[0] if groups else None)
             self.train = rows, _as_targets("train", target, self.classifier)
         self._check_rows()
+
+    def _as_rows(self, X):
+        """Return rows that can be picked by an array of numbers."""
+        if isinstance(X, Grouped):
+            return Grouped(self._as_rows(X.rows), X.groups)
+        X = X if self.model._precomputed else as_views(X)
+        if not isinstance(X, list | tuple):
+            return X
+        return np.asarray(X, dtype=object if len(X) and isinstance(X[0], str | bytes) else None)
 
     def _check_rows(self):
         if self.X is None and self.y is not None:
@@ -230,6 +241,28 @@ class Subject:
         shares = class_shares(self.model)
         return shares.mean(axis=1, keepdims=True) if self.alike else shares
 
+    @cached_property
+    def views(self):
+        """Names of the views that kernels read; none where the rows were no `Views`."""
+        return [name for name in dict.fromkeys(kernel_views(self.model)) if name is not None]
+
+    def present(self, X):
+        """Return the mask of who has which view, (n, n_views), of rows as they came."""
+        return self.present_in(self.transform(X))
+
+    def present_in(self, rows):
+        """Return the same of rows as the model inside sees them."""
+        rows = as_views(rows_of(rows))
+        return np.stack([rows.present(name) for name in self.views], axis=1)
+
+    @cached_property
+    def lacking(self):
+        """Names of the views that each sample shown lacks."""
+        if not self.views or self.rows is None:
+            return [[] for _ in self.shown]
+        masks = self.present_in(self.rows)
+        return [[name for name, there in zip(self.views, own, strict=True) if not there] for own in masks]
+
     @property
     def unfinished(self):
         """A sentence on a model that did not converge; empty if it did."""
@@ -265,17 +298,17 @@ class Subject:
             origin, columns = model.columns_
             if grams.origin == origin:
                 return np.isin(grams.row_numbers(), columns)
-            return np.full(len(grams), _is_symmetric(grams))
+            return np.full(len(grams), is_symmetric(grams))
         if hasattr(model, "features_"):
             return self._seen_by_landmarks(rows)
-        known = set(_marks(model, training_rows(model)))
-        return np.array([one in known for one in _marks(model, rows)])
+        known = set(marks(model, training_rows(model)))
+        return np.array([one in known for one in marks(model, rows)])
 
     def _seen_by_landmarks(self, rows):
         """Do as `seen`, for a model that keeps no training rows but landmarks."""
         landmarks = self.model.features_.landmarks
-        known = set() if landmarks is None else set(_fingerprints(landmarks))
-        marks = _fingerprints(self.model._check_rows(rows, reset=False))
+        known = set() if landmarks is None else set(fingerprints(landmarks))
+        marks = fingerprints(self.model._check_rows(rows, reset=False))
         return self.all_seen(np.array([one in known for one in marks]))
 
     def all_seen(self, seen):
@@ -413,15 +446,6 @@ def predicted(model, decisions):
     return model.classes_[decisions.argmax(axis=1)]
 
 
-def _as_rows(X):
-    """Return rows that can be picked by an array of numbers."""
-    if isinstance(X, Grouped):
-        return Grouped(_as_rows(X.rows), X.groups)
-    if not isinstance(X, list | tuple):
-        return X
-    return np.asarray(X, dtype=object if len(X) and isinstance(X[0], str | bytes) else None)
-
-
 def _as_targets(name, y, classifier):
     """Return targets as an array (n,); numbers for a regressor."""
     y = np.asarray(y)
@@ -440,34 +464,3 @@ def _as_targets(name, y, classifier):
 
 def _count(X):
     return X.shape[0] if hasattr(X, "shape") else len(X)
-
-
-def _marks(model, X):
-    """Return something that is the same for equal rows of the same group, for each row."""
-    marks, groups = _fingerprints(model._check_rows(X, reset=False)), model._groups_in(X)
-    return marks if groups is None else list(zip(marks, groups.tolist(), strict=True))
-
-
-def _fingerprints(rows):
-    """Return something that is the same for equal rows, for each row."""
-    if hasattr(rows, "iloc"):
-        rows = rows.to_numpy(dtype=object)
-    if sparse.issparse(rows):
-        ends = rows.indptr[1:-1]
-        parts = zip(np.split(rows.indices, ends), np.split(rows.data, ends), strict=True)
-        return [(places.tobytes(), values.tobytes()) for places, values in parts]
-    rows = np.asarray(rows)
-    if rows.dtype == object:
-        return rows.tolist() if rows.ndim == 1 else [_comparable(row) for row in rows.tolist()]
-    return [row.tobytes() for row in np.ascontiguousarray(rows)]
-
-
-def _comparable(row):
-    """Return the cells of a row with None for those that are missing: NaN is not equal to itself."""
-    return tuple(None if is_missing(cell) else cell for cell in row)
-
-
-def _is_symmetric(stack):
-    """Whether these Grams can be those of the training rows with themselves."""
-    gram = stack.block(0)
-    return gram.shape[0] == gram.shape[1] and np.allclose(gram, gram.T)

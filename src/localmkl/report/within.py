@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from localmkl.report.quality import FEWEST, Score, apart, resamples
-from localmkl.report.refits import SEPARATE
+from localmkl.report.refits import SEPARATE, UNSHARED
 from localmkl.report.subject import predicted
 
 
@@ -50,14 +50,15 @@ class WithinGroups:
 def within_groups(subject, found):
     """Return the scores within groups of the model, its baselines and other ways to treat the groups."""
     parts = _parts(subject, found.groups)
-    decisions = {name: result.decisions for name, result in found.methods.items()} | found.others
+    decisions = {name: result.decisions for name, result in found.methods.items()}
+    decisions |= {name: found.others[name] for name in (SEPARATE, UNSHARED) if name in found.others}
     alone = _without_model(decisions, parts)
     if len(alone) == len(parts):
         decisions.pop(SEPARATE)
-    answers = _answers(subject, found, decisions)
+    answers = answers_of(subject, found, decisions)
     scores, means, counted = {}, {}, {}
     for metric in found.metrics:
-        values = {name: _resampled(metric, answers[name], parts, subject.seed) for name in answers}
+        values = {name: resampled(metric, answers[name], parts, subject.seed) for name in answers}
         if SEPARATE in values:
             values[SEPARATE][:, [group in alone for group in parts]] = np.nan
         scores[metric.name] = {
@@ -92,7 +93,7 @@ def _without_model(decisions, parts):
     return [group for group, own in parts.items() if unknown[own].any()]
 
 
-def _answers(subject, found, decisions):
+def answers_of(subject, found, decisions):
     """Return targets, decisions and predictions of each method, as metrics want them."""
     guesses = {name: predicted(subject.model, values) for name, values in decisions.items()}
     if not found.classifier:
@@ -103,7 +104,7 @@ def _answers(subject, found, decisions):
     return {name: (truth, decisions[name], own) for name, own in zip(decisions, codes, strict=True)}
 
 
-def _resampled(metric, answer, parts, seed):
+def resampled(metric, answer, parts, seed):
     """Return the metric in each group, of its rows, then of bootstrap samples of these, (1 + B, n_groups)."""
     columns = []
     for number, own in enumerate(parts.values()):

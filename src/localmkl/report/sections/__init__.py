@@ -16,6 +16,7 @@ from localmkl.report.sections.sample_map import map_section
 from localmkl.report.sections.samples import samples_section
 from localmkl.report.sections.training import training_section
 from localmkl.report.sections.tuning import tuning_section
+from localmkl.report.sections.views import views_section
 from localmkl.report.sections.weights import weights_section, weights_text
 
 
@@ -26,6 +27,7 @@ def all_sections(subject, found, seconds=None):
         parts = [
             training_section(subject, seconds),
             quality_section(subject, found),
+            views_section(subject, found),
             the_map,
             weights_section(subject),
             memberships_section(subject),

@@ -1,11 +1,14 @@
 """The section on positions of sequences: their importance by cluster, and sequence logos."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from localmkl import explain
 from localmkl.report import charts
 from localmkl.report.logo import draw_logos
 from localmkl.report.prose import Figure, Section, Table, brief, class_name, count, listing, sentence
+from localmkl.views import ABSENT
 
 LOGO_POSITIONS = 60
 """Longest stretch of a sequence that is drawn letter by letter: what the width of the page holds."""
@@ -16,10 +19,8 @@ LOGO_CLASSES = 4
 
 def positions_section(subject):
     """Return importance of positions and logos for each column of sequences; None without them."""
-    columns = explain.sequence_columns(subject.model) if subject.rows is not None else []
-    blocks = [
-        block for place, column in enumerate(columns) for block in _positions_of(subject, place, column)
-    ]
+    places = explain.sequence_places(subject.model) if subject.rows is not None else []
+    blocks = [block for n, place in enumerate(places) for block in _positions_of(subject, n, *place)]
     if not blocks:
         return None
     text = (
@@ -33,21 +34,27 @@ def positions_section(subject):
     return Section("positions", "Which positions matter where", [text], blocks)
 
 
-def _positions_of(subject, place, column):
-    parts = explain.position_contributions(subject.model, subject.rows, column=column)
-    main = subject.main
+def _positions_of(subject, place, view, column):
+    parts = explain.position_contributions(subject.model, subject.rows, column=column, view=view)
+    sequences, alphabet = explain.sequences_of(subject.model, subject.rows, column, view)
+    there = np.array([text is not None for text in sequences])
+    if not there.any():
+        return []
+    main = np.where(there, subject.main, ABSENT)
     labels = [None]
     if subject.classifier:
         labels = [subject.focus] if subject.binary else subject.model.classes_.tolist()[:LOGO_CLASSES]
-    where = "" if column is None else f" in column {column}"
+    where = "" if view is None else f" in view {view}"
+    where += "" if column is None else f" in column {column}"
     blocks = []
     for number, label in enumerate(labels):
         values = explain.decision_part(subject.model, parts, label)
-        spread = {int(j): values[main == j].std(axis=0) for j in np.unique(main)}
+        spread = {int(j): values[main == j].std(axis=0) for j in np.unique(main[there])}
         whose = "" if label is None or subject.binary else f" for {class_name(label)}"
         title = f"Importance of positions{whose}{where}"
         blocks.append(_importance(subject, f"positions-{place}-{number}", title, spread))
-        blocks.append(_logos(subject, f"logo-{place}-{number}", column, label, values, spread))
+        logo = _logos(subject, label, values, spread, main, sequences, alphabet)
+        blocks.append(replace(logo, key=f"logo-{place}-{number}", title=f"{logo.title}{where}"))
     return blocks
 
 
@@ -119,17 +126,15 @@ def half_window(line):
     return best, best + int(size) - 1
 
 
-def _logos(subject, key, column, label, values, spread):
-    sequences, alphabet = explain.sequences_of(subject.model, subject.rows, column)
+def _logos(subject, label, values, spread, main, sequences, alphabet):
     if subject.classifier:
         chosen = subject.predictions == label
         who, what = f"predicted to be {class_name(label)}", f"what speaks for {class_name(label)}"
     else:
         chosen = subject.predictions >= np.quantile(subject.predictions, 0.75)
         who, what = "in the upper quarter of the predictions", "what raises the prediction"
-    main = subject.main
     window = _best_window(sum(spread.values()), LOGO_POSITIONS)
-    centred = values - values.mean(axis=0)
+    centred = values - values[main != ABSENT].mean(axis=0)
     logos, found, letters = [], [], ""
     for j in spread:
         name, own = subject.clusters[j], np.flatnonzero(chosen & (main == j))
@@ -145,9 +150,8 @@ def _logos(subject, key, column, label, values, spread):
     )
     if values.shape[1] > LOGO_POSITIONS:
         text += f" Drawn are positions {window.start + 1} to {window.stop} of {values.shape[1]}."
-    where = "" if column is None else f" in column {column}"
     drawing = draw_logos(logos, letters, start=window.start + 1) if logos else ""
-    return Figure(key, f"Sequence logo: {what}{where}", text, drawing=drawing)
+    return Figure("", f"Sequence logo: {what}", text, drawing=drawing)
 
 
 def _best_window(line, size):

@@ -93,7 +93,12 @@ def _map_rows(subject, coordinates):
 
 
 def sample_note(subject, i):
-    """Return prediction and truth of a sample in words."""
+    """Return prediction and truth of a sample in words, and which views it lacks."""
+    lacks = f"; lacks {listing(subject.lacking[i])}" if subject.lacking[i] else ""
+    return f"{_outcome(subject, i)}{lacks}"
+
+
+def _outcome(subject, i):
     if not subject.classifier:
         text = f"predicted {brief(float(subject.decisions[i]))}"
         return text if subject.targets is None else f"{text}, in truth {brief(float(subject.targets[i]))}"

@@ -35,6 +35,7 @@ PARAMETERS = {
     "groups": "column of the groups; None: given beside the rows",
     "gate_kernel": "kernel that says who is near whom; None is the mean of all",
     "normalize": "how kernels are made comparable",
+    "missing": "whether the other views of a sample make up for one that it lacks (rescale), or not (zero)",
     "class_weight": "weight of the classes",
     "n_components": "most features of a kernel; without it kernels are exact",
     "tol": "relative duality gap asked for",
@@ -76,7 +77,7 @@ def training_section(subject, seconds=None):
     kernels = [
         [
             name,
-            "a Gram matrix" if model.kernels_ is None else repr(model.kernels_[m]),
+            "a Gram matrix" if model.kernels_ is None else repr(explain.bare_kernels(model)[m]),
             brief(model.factors_[m]),
         ]
         for m, name in enumerate(subject.kernels)
@@ -108,6 +109,7 @@ def _parameters(model):
     """Return (name, value, meaning) of the parameters that the model made use of."""
     params, meanings = model.get_params(deep=False), dict(PARAMETERS)
     unused = ["n_clusters", "evenness"] if explain.has_groups(model) else ["groups"]
+    unused += [] if hasattr(model, "views_") else ["missing"]
     meanings |= {"gate_kernel": "how alike groups are; None: not at all"} if explain.has_groups(model) else {}
     return [
         (name, params[name], why) for name, why in meanings.items() if name in params and name not in unused
@@ -134,6 +136,8 @@ def _shape(subject):
         return "given by features"
     if model._precomputed:
         return "given by their Gram matrices"
+    if hasattr(model, "views_"):
+        return f"described by {count(len(model.views_), 'view')} ({listing(list(model.views_))})"
     if hasattr(model, "n_features_in_"):
         n_columns = model.n_features_in_ - (getattr(model, "groups", None) is not None)
         return f"described by {count(n_columns, 'column')}"

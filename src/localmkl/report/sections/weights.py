@@ -4,6 +4,7 @@ from itertools import combinations
 
 import numpy as np
 
+from localmkl import explain
 from localmkl.report import charts
 from localmkl.report.prose import Figure, Section, Table, count, listing, percent, sentence
 
@@ -21,6 +22,12 @@ def weights_section(subject):
             subject.spoken,
         )
     ]
+    if 1 < len(subject.views) < len(names):
+        shares, views = explain.view_shares(subject.model, several.mean(axis=0))
+        title = "Share of each view, the sum of its kernels, in percent"
+        figures.append(
+            _share_map("view-weights", title, shares, views, subject.regions, subject.spoken, "view")
+        )
     if len(several) > 1:
         labels = [str(label) for label in subject.model.classes_]
         over = f"the shared part and {nouns}" if subject.shared else nouns
@@ -37,7 +44,7 @@ def weights_section(subject):
     return Section("weights", "Which kernel matters where", [text], figures)
 
 
-def _share_map(key, title, shares, names, columns, spoken):
+def _share_map(key, title, shares, names, columns, spoken, noun="kernel"):
     rows = [
         {"y": name, "x": column, "value": round(100.0 * float(shares[j, m]), 2)}
         for j, column in enumerate(columns)
@@ -45,16 +52,16 @@ def _share_map(key, title, shares, names, columns, spoken):
     ]
     spec = charts.heat_map(rows, order=(columns, names))
     cells = [[name, *(percent(share, 1) for share in shares[:, m])] for m, name in enumerate(names)]
-    table = Table(title, ["kernel", *columns], cells)
-    return Figure(key, title, weights_text(shares, names, spoken), spec, table=table)
+    table = Table(title, [noun, *columns], cells)
+    return Figure(key, title, weights_text(shares, names, spoken, noun), spec, table=table)
 
 
-def weights_text(shares, names, columns):
-    """Say which kernels the columns rely on, and how much they differ."""
+def weights_text(shares, names, columns, noun="kernel"):
+    """Say which kernels, or views, the columns rely on, and how much they differ."""
     if len(names) == 1:
-        return "There is one kernel, and no weight to choose."
+        return f"There is one {noun}, and no weight to choose."
     if np.allclose(shares, shares[0, 0]):
-        return f"All {len(names)} kernels weigh the same, {percent(1 / len(names))} each."
+        return f"All {len(names)} {noun}s weigh the same, {percent(1 / len(names))} each."
     columns = columns if len(shares) > 1 else ["the model"]
     leaders = [
         f"{column} relies most on {_leaders(row, names)}"
@@ -67,13 +74,11 @@ def weights_text(shares, names, columns):
             text += f" They hardly differ: between any two at most {percent(change)} of the weight moves."
         else:
             text += (
-                f" Between the two that differ most, {percent(change)} of the weight moves to other kernels."
+                f" Between the two that differ most, {percent(change)} of the weight moves to other {noun}s."
             )
     idle = int((shares.max(axis=0) < 1e-4).sum())
     if idle:
-        text += (
-            f" {count(idle, 'kernel')} of {len(names)} {'gets' if idle == 1 else 'get'} no weight anywhere."
-        )
+        text += f" {count(idle, noun)} of {len(names)} {'gets' if idle == 1 else 'get'} no weight anywhere."
     return text
 
 
