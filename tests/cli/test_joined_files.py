@@ -3,8 +3,11 @@
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import sparse
+from scipy.io import mmwrite
 
 import localmkl
+from localmkl import Views
 from localmkl.kernels import RBF, Linear, Overlap, Spectrum
 
 N, NEW = 60, 20
@@ -206,3 +209,40 @@ def test_words_texts_and_gaps_of_one_table(call, tmp_path):
     assert (new["contribution_tfidf notes"][y == 1] > 0.0).all()
     assert (new["contribution_tfidf notes"][y == 0] < 0.0).all()
     call("fit", "t.csv", "--target", "y", "--kernels", "linear columns=notes", code=1)
+
+
+def test_matrix_market_and_omics_files_from_fit_to_predictions(call, tmp_path):
+    anndata, mudata = pytest.importorskip("anndata"), pytest.importorskip("mudata")
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 60)
+    obs = pd.DataFrame({"state": np.where(y, "sick", "well")}, [f"p{i}" for i in range(60)])
+    counts = sparse.csr_matrix(rng.poisson(0.2 + 0.4 * y[:, None], (60, 50)).astype(float))
+    genes = pd.DataFrame(index=[f"g{k}" for k in range(50)])
+    cells = anndata.AnnData(counts, obs=obs, var=genes)
+    cells[:40].copy().write_h5ad("cells.h5ad")
+    cells[40:, ::-1].copy().write_h5ad("later.h5ad")
+    mmwrite("words.mtx", counts[20:].T)
+    (tmp_path / "words.names").write_text("\n".join(obs.index[20:]))
+
+    call("fit", "cells.h5ad", "--target", "state", "--method", "mkl")
+    said = call("predict", "model.localmkl", "cells=later.h5ad", "--out", "p.csv")
+    assert "Samples: 20, all of them in every view (cells 20)." in said.err
+    model = localmkl.load("model.localmkl")
+    expected = model.decision_function(Views({"cells": cells[40:]}))
+    np.testing.assert_allclose(pd.read_csv("p.csv")["score"], expected, atol=1e-9)
+
+    said = call("fit", "cells.h5ad", "words.mtx", "--target", "state")
+    assert "Left out, without a label: 20 samples" in said.err
+    assert "Samples: 40, 20 of them in every view (cells 40, words 20)." in said.err
+    assert "words: tfidf; cosine" in said.err
+    assert "the columns of the fit" in call("predict", "model.localmkl", "cells=words.mtx", code=1).err
+    both = mudata.MuData({"rna": cells, "half": cells[:30, :9].copy()})
+    both.obs["state"] = obs["state"]
+    both.write_h5mu("both.h5mu")
+    assert "(rna 60, half 30)" in call("fit", "both.h5mu", "--target", "state").err
+    call("predict", "model.localmkl", "both.h5mu", "--out", "p.csv")
+    assert "half       matrix, 30 rows; columns 9" in call("info", "both.h5mu").out
+    (tmp_path / "words.names").unlink()
+    assert (
+        "in a file of its name that ends in .names" in call("fit", "words.mtx", "--target", "x", code=1).err
+    )

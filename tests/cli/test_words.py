@@ -6,7 +6,6 @@ from dataclasses import fields
 import pytest
 
 from localmkl import kernels
-from localmkl.cli.kernels import guess_alphabet
 from localmkl.cli.words import (
     CLASS_LOSSES,
     KERNELS,
@@ -15,6 +14,7 @@ from localmkl.cli.words import (
     parse_kernels,
     parse_values,
 )
+from localmkl.kernels.alphabets import guess_alphabet
 from localmkl.solvers.losses import CLASSIFICATION, REGRESSION
 
 

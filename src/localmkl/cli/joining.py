@@ -24,7 +24,7 @@ LABEL = "label"
 """Key of the labels in FASTA headers, unless told otherwise."""
 
 ALONE = "X"
-"""What the one view of an `.h5ad` file is called there; here it is called as the file."""
+"""Name of the one view of an `.h5ad` file there; here it is called as the file."""
 
 _NAMED = re.compile(r"(?P<view>[^=/\\]+)=(?P<path>.+)")
 

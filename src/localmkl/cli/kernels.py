@@ -1,7 +1,6 @@
 """The kernels for a data file: those that words ask for, or a default for its kind."""
 
 import re
-from collections import Counter
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from typing import Any
@@ -21,7 +20,7 @@ from localmkl.cli.columns import (
 from localmkl.cli.files import GRAMS, MATRIX, SEQUENCES, TABLE, Content
 from localmkl.cli.voice import Misuse
 from localmkl.cli.words import Wanted, in_words, parse_kernels
-from localmkl.kernels.alphabets import ALPHABETS
+from localmkl.kernels.alphabets import guess_alphabet
 
 IN_PLACE = Wanted("wd", tuple(range(1, 9))), Wanted("wd", (4, 8), {"shift": 5})
 """Default kernels on sequences of one length: the same letters in the same place, or near it ..."""
@@ -308,21 +307,6 @@ def _on_columns(content, wanted, impute):
 
 MAKERS = {SEQUENCES: _on_sequences, MATRIX: _on_matrix, TABLE: _on_columns}
 """Kind of rows: what makes kernels on them."""
-
-
-def guess_alphabet(sequences):
-    """Return the first alphabet that holds all letters and has most of them as letters of its own.
-
-    Examples
-    --------
-    >>> guess_alphabet(["ACGT", "NNGA"]), guess_alphabet(["MKV"])
-    ('dna', 'protein')
-    """
-    counts = Counter("".join(map(str, sequences)).upper())
-    for name, (own, ambiguous) in ALPHABETS.items():
-        if set(counts) <= set(own + ambiguous) and 2 * sum(counts[c] for c in own) > counts.total():
-            return name
-    return "protein"
 
 
 def _matching(content, wanted):

@@ -4,6 +4,7 @@ A letter of the alphabet is 0, 1, 2 ...; an ambiguous one (N, X, a gap ...) is -
 even itself. Anything else is an error that names the row. Upper and lower case are the same.
 """
 
+from collections import Counter
 from dataclasses import dataclass
 
 import numpy as np
@@ -128,3 +129,18 @@ def _table(letters, ambiguous):
     for code, letter in enumerate(letters):
         table[[ord(letter), ord(letter.lower())]] = code
     return table
+
+
+def guess_alphabet(sequences):
+    """Return the first alphabet that holds all letters and has most of them as letters of its own.
+
+    Examples
+    --------
+    >>> guess_alphabet(["ACGT", "NNGA"]), guess_alphabet(["MKV"])
+    ('dna', 'protein')
+    """
+    counts = Counter("".join(map(str, sequences)).upper())
+    for name, (own, ambiguous) in ALPHABETS.items():
+        if set(counts) <= set(own + ambiguous) and 2 * sum(counts[c] for c in own) > counts.total():
+            return name
+    return "protein"

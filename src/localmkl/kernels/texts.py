@@ -73,12 +73,10 @@ class TfIdf(Kernel):
         counts, self.terms_ = self._learn_counts(X, weights)
         weights = np.ones(counts.shape[0]) if weights is None else weights
         n_with = weights @ (counts > 0)
-        if self.terms_ is None:
-            n_with = np.where(n_with < self.min_df, np.inf, n_with)
-        else:
-            kept = np.flatnonzero(n_with >= self.min_df)
-            self.terms_, n_with = self.terms_[kept], n_with[kept]
-        self.idf_ = np.where(np.isinf(n_with), 0.0, 1.0 + np.log((1.0 + weights.sum()) / (1.0 + n_with)))
+        kept = n_with >= self.min_df
+        if self.terms_ is not None:
+            self.terms_, n_with, kept = self.terms_[kept], n_with[kept], True
+        self.idf_ = np.where(kept, 1.0 + np.log((1.0 + weights.sum()) / (1.0 + n_with)), 0.0)
         if not self.idf_.any():
             raise ValueError(
                 f"TfIdf needs a term in at least {self.min_df} training texts, got none; name a column of "

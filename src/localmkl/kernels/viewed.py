@@ -13,12 +13,18 @@ from scipy import sparse
 from sklearn.base import clone
 
 from localmkl._checks import check_option, listed
+from localmkl.kernels.alphabets import ALPHABETS, guess_alphabet
 from localmkl.kernels.categories import Overlap
+from localmkl.kernels.sequences import Spectrum
 from localmkl.kernels.stack import check_kernel
+from localmkl.kernels.texts import TfIdf
 from localmkl.kernels.vectors import CallableKernel, Kernel, default_kernels
 from localmkl.views import Views
 
 MISSING = ("rescale", "zero")
+
+SPECTRA = (1, 2, 3)
+"""Lengths of the words of letters that sequences are compared by when no kernels are named."""
 
 
 class ViewKernel(Kernel):
@@ -199,7 +205,8 @@ def view_defaults(X):
     """Return the kernels used on views when none are named, by what each holds.
 
     Numbers: a line and three Gaussian widths, sparse or not. Words, and columns of them in a data frame:
-    `Overlap`. A view that no sample has gets none.
+    `Overlap`. Texts of several words: `TfIdf`. Sequences of letters: `Spectrum`. A view that no sample has
+    gets none.
     """
     made: list = []
     for name in X.names:
@@ -207,12 +214,24 @@ def view_defaults(X):
         if not X.present(name).any():
             continue
         if getattr(table, "ndim", 2) == 1:
-            made.append(Overlap(view=name))
+            made += _text_defaults(name, X.rows(name).tolist())
         elif hasattr(table, "iloc"):
             made += _frame_defaults(name, table)
         else:
             made += [kernel.set_params(view=name) for kernel in default_kernels()]
     return made
+
+
+def _text_defaults(name, texts):
+    """Return kernels for words that come again, for texts of several, or for sequences."""
+    if 2 * len(set(texts)) <= len(texts):
+        return [Overlap(view=name)]
+    if any(len(text.split()) > 1 for text in texts):
+        return [TfIdf(view=name)]
+    alphabet = guess_alphabet(texts)
+    if not set("".join(texts).upper()) <= set("".join(ALPHABETS[alphabet])):
+        return [Overlap(view=name)]
+    return [Spectrum(k, alphabet=alphabet, view=name) for k in SPECTRA]
 
 
 def _frame_defaults(name, frame):
