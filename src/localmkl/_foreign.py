@@ -5,8 +5,6 @@ They are known by the package that made them: none is imported to find out that 
 
 from importlib import import_module
 
-from scipy.sparse import csr_matrix, issparse
-
 FRAMES = {
     "polars": ("DataFrame", "LazyFrame", "Series"),
     "pyarrow": ("Table", "RecordBatch", "ChunkedArray"),
@@ -83,6 +81,8 @@ def annotated_rows(name, X):
         )
     if X.X is None:
         raise ValueError(f"View {name!r} must have its rows in `X` of the AnnData, got none there.")
+    from scipy.sparse import csr_matrix, issparse
+
     return csr_matrix(X.X) if issparse(X.X) else X.X  # slices have classes of their own
 
 
