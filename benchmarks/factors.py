@@ -48,7 +48,7 @@ from localmkl import CLMKLClassifier
 from localmkl.kernels import FactorStack
 table = np.random.default_rng(0).standard_normal((3000, 8)).astype(np.float32)
 for tol in (1e-3, 1e-6):
-    model = CLMKLClassifier("precomputed", scale_C=False, normalize=None, n_clusters=3, random_state=0, tol=tol)
+    model = CLMKLClassifier("precomputed", normalize=None, n_clusters=3, random_state=0, tol=tol)
     model.fit(FactorStack.of_table(table, [4, 4]), np.sign(table[:, 0]))
 """
 """What a process holds without data to speak of: libraries, and the compiled code of such a fit."""
