@@ -129,6 +129,9 @@ def test_rows_and_kernels_that_do_not_go_together_are_refused_in_words():
     with pytest.raises(ValueError, match="at least one view, got none for 0"):
         model.predict(nobody)
     site = MKLClassifier([Overlap(columns=["site"], view="clinic")]).fit(VIEWS, Y)
+    holed = Views({"rna": np.where(RNA > 2.0, np.nan, RNA), "clinic": CLINIC})
+    with pytest.raises(ValueError, match=r"In view 'rna': .*NaN in row"):
+        model.predict(holed)
     with pytest.warns(UserWarning, match="reads no view that samples 0 have"):
         site.predict(Views({"rna": RNA, "clinic": (CLINIC[1:], np.arange(N) > 0)}))
 

@@ -6,6 +6,8 @@
 Both are positive semidefinite with K. What a kernel learns, it learns from the samples that have its view.
 """
 
+from contextlib import contextmanager
+
 import numpy as np
 from scipy import sparse
 from sklearn.base import clone
@@ -53,11 +55,9 @@ class ViewKernel(Kernel):
         weights = None if sample_weight is None else sample_weight[X.present(self.view)]
         if not X.present(self.view).any() or (weights is not None and not np.any(weights)):
             raise ValueError(f"At least one sample that counts must have view {self.view!r}, got none.")
-        try:
+        with _naming(self.view):
             self.kernel_ = clone(self.kernel).fit(X.rows(self.view), weights)
             self.width_ = self.kernel_.count_features(X.rows(self.view))
-        except ValueError as error:
-            raise ValueError(f"In view {self.view!r}: {error}") from error
         return self
 
     def __call__(self, X, Y=None):  # noqa: D102
@@ -79,11 +79,13 @@ class ViewKernel(Kernel):
         rows, columns = X.rows(first.view), None if Y is None else Y.rows(first.view)
         scales = first.scales(X), first.scales(X if Y is None else Y)
         if all(one.all() for one in has):
-            own[0].write_together(own, rows, columns, out, places)
+            with _naming(first.view):
+                own[0].write_together(own, rows, columns, out, places)
         else:
             part = np.zeros((len(own), *(np.count_nonzero(one) for one in has)))
             if part.size:
-                own[0].write_together(own, rows, columns, part, range(len(own)))
+                with _naming(first.view):
+                    own[0].write_together(own, rows, columns, part, range(len(own)))
             for place, gram in zip(places, part, strict=True):
                 out[place] = 0.0
                 out[place][np.ix_(*has)] = gram
@@ -95,7 +97,8 @@ class ViewKernel(Kernel):
     def diag(self, X):  # noqa: D102
         has, diagonal = X.present(self.view), np.zeros(len(X))
         if has.any():
-            diagonal[has] = self.kernel_.diag(X.rows(self.view))
+            with _naming(self.view):
+                diagonal[has] = self.kernel_.diag(X.rows(self.view))
         return diagonal * np.square(self.scales(X))
 
     def features(self, X):  # noqa: D102
@@ -104,7 +107,8 @@ class ViewKernel(Kernel):
             return None
         if not has.any():
             return sparse.csr_array((len(X), self.width_))
-        own = self.kernel_.features(X.rows(self.view))
+        with _naming(self.view):
+            own = self.kernel_.features(X.rows(self.view))
         entries = self.scales(X)[has], (np.flatnonzero(has), np.arange(own.shape[0]))
         return sparse.csr_array(entries, shape=(len(X), own.shape[0])) @ own
 
@@ -117,6 +121,15 @@ class ViewKernel(Kernel):
             return np.ones(len(X))
         share = X.share(self.views)
         return 1.0 / np.sqrt(np.where(share > 0.0, share, 1.0))
+
+
+@contextmanager
+def _naming(view):
+    """Say in which view something is wrong."""
+    try:
+        yield
+    except ValueError as error:
+        raise ValueError(f"In view {view!r}: {error}") from error
 
 
 def in_views(kernels, X, missing="rescale"):
