@@ -71,6 +71,11 @@ def test_who_lacks_the_view_of_the_groups_has_none():
     some = Views({"rna": RNA, "clinic": (CLINIC[1:], np.arange(N) > 0)})
     with pytest.warns(UserWarning, match="groups that the model has not seen"):
         assert model.memberships(some)[0].tolist() == [0.5, 0.25, 0.25]
+    nowhere = Views({"rna": RNA, "clinic": None})
+    with pytest.warns(UserWarning, match="groups that the model has not seen"):
+        assert np.ptp(model.memberships(nowhere), axis=0).max() == 0.0
+    with pytest.raises(ValueError, match="got no clinic and also lab"):
+        model.predict(Views({"rna": RNA, "lab": RNA}))
     with pytest.raises(ValueError, match="a group for every training row, got none in row 0"):
         CLMKLClassifier(KERNELS, gate="groups", groups="site").fit(some, Y)
     with pytest.raises(ValueError, match="got 'town', which is in none of rna, clinic"):
@@ -129,6 +134,9 @@ def test_rows_and_kernels_that_do_not_go_together_are_refused_in_words():
     with pytest.raises(ValueError, match="at least one view, got none for 0"):
         model.predict(nobody)
     site = MKLClassifier([Overlap(columns=["site"], view="clinic")]).fit(VIEWS, Y)
+    holed = Views({"rna": np.where(RNA > 2.0, np.nan, RNA), "clinic": CLINIC})
+    with pytest.raises(ValueError, match=r"In view 'rna': .*NaN in row"):
+        model.predict(holed)
     with pytest.warns(UserWarning, match="reads no view that samples 0 have"):
         site.predict(Views({"rna": RNA, "clinic": (CLINIC[1:], np.arange(N) > 0)}))
 

@@ -411,7 +411,7 @@ class LocalMKL(LpNormMKL):
         if isinstance(X, SeenRows):
             return X.groups
         if self.groups is not None:
-            return self._refuse_groups() if isinstance(X, Grouped) else take_column(X, self.groups)[1]
+            return self._refuse_groups() if isinstance(X, Grouped) else self._take_groups(X)[1]
         if isinstance(X, Grouped):
             return X.groups
         raise ValueError(
@@ -428,7 +428,10 @@ class LocalMKL(LpNormMKL):
     def _check_rows(self, X, *, reset):
         rows = super()._check_rows(X, reset=reset)
         apart = self.groups is None or isinstance(rows, SeenRows)
-        return rows if apart else take_column(rows, self.groups)[0]
+        return rows if apart else self._take_groups(rows)[0]
+
+    def _take_groups(self, X):
+        return take_column(X, self.groups, getattr(self, "views_", None))
 
     def _as_given(self, rows):
         if not hasattr(self, "groups_"):

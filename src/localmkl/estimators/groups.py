@@ -91,7 +91,7 @@ def _as_text(value):
     return str(value).strip() or None
 
 
-def take_column(X, column):
+def take_column(X, column, columns=None):
     """Return rows without the column that holds their groups, and these.
 
     Parameters
@@ -99,10 +99,12 @@ def take_column(X, column):
     X : data frame, array or views
     column : str, int or pair
         Its name, or its number where columns have no names; of views, also (view, column).
+    columns : dict, optional
+        Columns of the views of the fit: new samples may all lack one.
     """
     X = as_views(X)
     if isinstance(X, Views):
-        return _take_from_views(X, column)
+        return _take_from_views(X, column, columns or {name: X.columns(name) for name in X.names})
     if not len(getattr(X, "shape", ())) == 2:
         raise ValueError(
             f"`groups` may name a column of a data frame or array, got {column!r} with rows that have none; "
@@ -126,16 +128,18 @@ def place_of(column, names):
     raise ValueError(f"`groups` must be one of the columns {listed(names)}, got {column!r}.")
 
 
-def _take_from_views(X, column):
+def _take_from_views(X, column, columns):
     """Do as `take_column` does; who lacks the view has no group, and a view without other columns goes."""
-    view, column = find_column({name: X.columns(name) for name in X.names}, column)
-    table, groups = X.rows(view), np.full(len(X), None, dtype=object)
-    if X.columns(view) is None:
-        groups[X.present(view)] = as_groups(table)
-        return X.replaced(view, None), groups
-    groups[X.present(view)] = take_column(table, column)[1]
-    others = take_column(X.tables[view], column)[0]
-    return X.replaced(view, others if others.shape[1] else None), groups
+    view, column = find_column(columns, column)
+    groups = np.full(len(X), None, dtype=object)
+    has = X.present(view) if view in X.names else np.array(False)  # the check of the views says why not
+    single = columns[view] is None or columns[view] in (1, [column])
+    if has.any():
+        rows = X.rows(view)
+        groups[has] = as_groups(rows) if columns[view] is None else take_column(rows, column)[1]
+    if single or not has.any():
+        return X.replaced(view, None) if single and view in X.names else X, groups
+    return X.replaced(view, take_column(X.tables[view], column)[0]), groups
 
 
 def find_column(columns, column):

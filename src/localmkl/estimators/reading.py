@@ -83,7 +83,7 @@ class ReadingPart(BaseEstimator):
         return rows
 
     def _check_stack(self, X, *, reset):
-        if isinstance(X, Views | dict):
+        if isinstance(as_views(X) if isinstance(X, dict) else X, Views):
             raise ValueError("`kernels='precomputed'` needs Grams, got views; name kernels for them.")
         if not isinstance(X, Stack):
             if is_stack(X):
