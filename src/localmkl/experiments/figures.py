@@ -6,10 +6,11 @@ from localmkl._files import write_whole
 from localmkl.experiments.summary import tabulate
 
 MARKERS = "osD^vPX*<>dph8"
-COLOURS = {"UNIF": "C7", "LMKL": "C1", "MKL": "C0", "HLMKL": "C2", "CLMKL": "C3"}
+COLOURS = {"UNIF": "C7", "LMKL": "C1", "MKL": "C0", "HLMKL": "C2", "CLMKL": "C3", "logistic regression": "C4"}
 """By family, where there are more lines than colours, or a method has two lines."""
 
 OTHER_WAYS = {"Algorithm 1": "--", "exact": "--", "landmarks": ":"}
+OTHER_WAYS |= {"zero": "--", "complete only": ":", "means": "-."}
 """Ends of the names of methods, and their lines: the same model, found in another way."""
 
 
@@ -45,7 +46,7 @@ def _means(table):
 
 def _is_long(experiment):
     first, last = experiment.points[0], experiment.points[-1]
-    return isinstance(first, int) and last >= LONG_AXIS * first
+    return isinstance(first, int) and first > 0 and last >= LONG_AXIS * first
 
 
 def draw_figure(experiment, source, rows, path):
