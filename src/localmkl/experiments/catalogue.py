@@ -468,7 +468,7 @@ SCALE = Experiment(
 
 WAY_NAMES = {"rescale": "rescale", "zero": "zero", "complete": "complete only", "mean": "means"}
 INCOMPLETE_FAMILIES = ("UNIF", "MKL", "CLMKL")
-LOCAL_GRID = {"p": (1.0, 4 / 3, 2.0), "evenness": (1.0, 0.8, 0.6, 0.4)}
+LOCAL_GRID = {"p": (1.0, 4 / 3, 2.0), "evenness": (1.0, 0.7, 0.4)}
 """Evenness from 1, where CLMKL is MKL, to nearly hard memberships in three clusters."""
 
 
@@ -537,7 +537,7 @@ STORIES = Experiment(
     quick={
         "sources": (
             Source(
-                "quick", "90 generated stories, two views", "generated", incomplete.load_quick_stories, ""
+                "quick", "60 generated stories, two views", "generated", incomplete.load_quick_stories, ""
             ),
         ),
         "repetitions": 3,
@@ -570,10 +570,10 @@ OMICS = Experiment(
         ),
     ),
     methods=incomplete_methods(
-        (0.03, 0.1, 0.3, 1.0, 3.0, 10.0), (1e-4, 1e-3, 1e-2, 0.1, 1.0), OMICS_WAYS, ("mean", "complete")
+        (0.01, 0.1, 1.0, 10.0), (1e-4, 1e-3, 1e-2, 0.1, 1.0), OMICS_WAYS, ("mean", "complete")
     ),
     axis="percent of samples that lack views",
-    points=(0, 10, 20, 30, 40, 50, 60),
+    points=(0, 15, 30, 45, 60),
     repetitions=10,
     metric="AUC",
     reference="MKL, rescale",

@@ -323,7 +323,7 @@ def omics_kernels(names):
     )
 
 
-def load_quick_stories(n_samples=90, n_words=60):
+def load_quick_stories(n_samples=60, n_words=40):
     """Return generated counts of words of three topics, in two views that a third of the samples lack."""
     rng = np.random.default_rng(DRAW_SEED)
     y = rng.permutation(np.arange(n_samples) % 3)
