@@ -32,14 +32,13 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from localmkl.datasets.fetchers import locate
-from localmkl.estimators import CLMKLClassifier, MKLClassifier, UniformMKLClassifier
+from localmkl.experiments.protocol import FAMILIES
 from localmkl.experiments.sources import DRAW_SEED, describe
 from localmkl.kernels import RBF, Cosine, Linear
 from localmkl.model_selection import MKLSearchCV
 from localmkl.views import Views
 
 WAYS = ("rescale", "zero", "complete", "mean")
-MODELS = {"UNIF": UniformMKLClassifier, "MKL": MKLClassifier, "CLMKL": CLMKLClassifier}
 LINEAR = "logistic regression"
 """The family that reads all columns side by side; zeros, or means, where a view is missing."""
 
@@ -227,7 +226,7 @@ class Split:
             rows = Views({name: whole(self.views, name) for name in self.views.names})
             kernels = [clone(kernel).set_params(impute="mean") for kernel in kernels]
         missing = way if way in ("rescale", "zero") else WAYS[0]
-        model = MODELS[method.family](kernels, missing=missing, random_state=seed, **self.fixed)
+        model = FAMILIES[method.family](kernels, missing=missing, random_state=seed, **self.fixed)
         return rows, MKLSearchCV(model, grid, **options)
 
     def _scores(self, classes, decisions):
