@@ -126,7 +126,6 @@ def test_the_summary_has_accuracy_by_number_of_views_and_differences_of_pairs(tm
     found = list(csv.DictReader(io.StringIO(to_csv(few, few.sources[0], rows))))
     assert {line["method"]: line["worst_gap"] for line in found}["logistic regression, zero"] == ""
     assert "largest relative duality gap of a chosen fit" in text
-    assert all(0.0 < row["likelihood"] < 1.0 for row in rows)
 
 
 def needs(name):

@@ -9,7 +9,7 @@ fold alone.
 """
 
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -21,7 +21,7 @@ from sklearn.datasets import make_classification
 from sklearn.feature_extraction.text import TfidfTransformer
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import log_loss, roc_auc_score
+from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import (
     GridSearchCV,
     RepeatedStratifiedKFold,
@@ -92,8 +92,7 @@ class Folds:
             )
         linear = make_pipeline(weigh_words(), LogisticRegression(max_iter=1000))
         train, test = found[repetition]
-        fixed, folds = {"loss": "log_loss"}, self.inner_folds
-        return Split(self.views, self.y, train, test, self.kernels, linear, folds, "neg_log_loss", fixed)
+        return Split(self.views, self.y, train, test, self.kernels, linear, self.inner_folds, "accuracy")
 
     @property
     def description(self):
@@ -174,7 +173,6 @@ class Split:
     linear: Any
     n_folds: int
     scoring: str
-    fixed: dict = field(default_factory=dict)
 
     def batches(self, methods):
         """Return the methods that run together: those of one family."""
@@ -226,7 +224,7 @@ class Split:
             rows = Views({name: whole(self.views, name) for name in self.views.names})
             kernels = [clone(kernel).set_params(impute="mean") for kernel in kernels]
         missing = way if way in ("rescale", "zero") else WAYS[0]
-        model = FAMILIES[method.family](kernels, missing=missing, random_state=seed, **self.fixed)
+        model = FAMILIES[method.family](kernels, missing=missing, random_state=seed)
         return rows, MKLSearchCV(model, grid, **options)
 
     def _scores(self, classes, decisions):
@@ -237,14 +235,8 @@ class Split:
         scores: dict = {"accuracy": float(right.mean())}
         scores |= {f"accuracy_{k}": float(right[counts == k].mean()) for k in np.unique(counts).tolist()}
         scores["patterns"] = self._by_pattern(right)
-        if self.scoring == "roc_auc":
-            return {"score": float(roc_auc_score(y, decisions[:, 1])), **scores}
-        return {
-            "score": scores["accuracy"],
-            **scores,
-            # The mean log loss as a share, which tables can show.
-            "likelihood": float(np.exp(-log_loss(y, decisions, labels=classes))),
-        }
+        score = roc_auc_score(y, decisions[:, 1]) if self.scoring == "roc_auc" else right.mean()
+        return {"score": float(score), **scores}
 
     def _by_pattern(self, right):
         """Return {views that samples have: [right, all]} of the test rows."""
@@ -257,11 +249,9 @@ class Split:
 
 
 def _decisions(model, rows):
-    """Return a column for each class: probabilities, or decisions for and against the second class."""
-    if hasattr(model, "predict_proba"):
-        return model.predict_proba(rows)
+    """Return a column for each class; of two classes, decisions against and for the second one."""
     decisions = model.decision_function(rows)
-    return np.column_stack([-decisions, decisions])
+    return np.column_stack([-decisions, decisions]) if decisions.ndim == 1 else decisions
 
 
 def whole(views, name):
