@@ -10,6 +10,7 @@ from scipy import sparse
 
 from localmkl import MKLClassifier
 from localmkl.experiments import EXPERIMENTS, run_experiment
+from localmkl.experiments.figures import curves
 from localmkl.experiments.incomplete import (
     Words,
     drop_views,
@@ -117,7 +118,7 @@ def test_the_summary_has_accuracy_by_number_of_views_and_differences_of_pairs(tm
     few = replace(few, pairs=(("UNIF, rescale", "UNIF, zero"), ("UNIF, rescale", "MKL, rescale")))
     rows = run_experiment(few, few.sources[0], tmp_path, repetitions=2, n_jobs=1)
     text = to_markdown(few, few.sources[0], rows)
-    assert "Accuracy on test stories of two newspapers, in percent:" in text
+    assert "Accuracy on stories of two newspapers, in percent:" in text
     mean, error, _ = difference(rows, "UNIF, rescale", "UNIF, zero", "all")
     (line,) = (line for line in text.splitlines() if line.startswith("| UNIF, rescale - UNIF, zero"))
     assert f"{mean:+.1f} ± {error:.1f}" in line
@@ -126,6 +127,11 @@ def test_the_summary_has_accuracy_by_number_of_views_and_differences_of_pairs(tm
     found = list(csv.DictReader(io.StringIO(to_csv(few, few.sources[0], rows))))
     assert {line["method"]: line["worst_gap"] for line in found}["logistic regression, zero"] == ""
     assert "largest relative duality gap of a chosen fit" in text
+    scores, means, _ = curves(few, rows)["ours"]["UNIF, rescale"]
+    assert scores[0] == "accuracy"
+    assert means[0] == pytest.approx(
+        100 * np.mean([r["score"] for r in rows if r["method"] == "UNIF, rescale"])
+    )
 
 
 def needs(name):

@@ -1,6 +1,7 @@
 """The figures: means with error bars along the axis, ours beside the paper's. Needs matplotlib."""
 
 import io
+from textwrap import fill
 
 from localmkl._files import write_whole
 from localmkl.experiments.summary import tabulate
@@ -14,12 +15,21 @@ OTHER_WAYS |= {"zero": "--", "complete only": ":", "means": "-."}
 """Ends of the names of methods, and their lines: the same model, found in another way."""
 
 
+TICK_WIDTH = 14
+"""Letters in a line of the name of a score."""
+
 LONG_AXIS = 30
 """Points are on a logarithmic axis where the largest is so many times the smallest."""
 
 
 def curves(experiment, rows):
-    """Return {panel: {method: (points, means, standard deviations)}} of what the figure shows."""
+    """Return {panel: {method: (points, means, standard deviations)}} of what the figure shows.
+
+    Where the axis has one point, the scores stand along it.
+    """
+    if len(experiment.points) == 1:
+        shown = _scores(experiment, rows)
+        return {"ours": shown} if shown else {}
     ours = _means(tabulate(experiment, rows))
     others = {title: _means(tabulate(experiment, rows, name)) for name, title in experiment.also.items()}
     paper = {
@@ -35,6 +45,24 @@ def curves(experiment, rows):
                 for method, cells in shown.items()
             }
     return panels
+
+
+def _scores(experiment, rows):
+    """Return {method: (scores, means, standard deviations)} at the one point of the axis."""
+    names = {"score": experiment.metric, **experiment.also}
+    tables = {title: tabulate(experiment, rows, name) for name, title in names.items()}
+    shown = {}
+    for method in experiment.figure:
+        cells = {
+            title: next(iter(table[method].values())) for title, table in tables.items() if method in table
+        }
+        if cells:
+            shown[method] = (
+                [fill(title, TICK_WIDTH) for title in cells],
+                [cell.mean for cell in cells.values()],
+                [cell.std for cell in cells.values()],
+            )
+    return shown
 
 
 def _means(table):
@@ -58,6 +86,7 @@ def draw_figure(experiment, source, rows, path):
     from matplotlib.figure import Figure
 
     seconds = experiment.metric == "seconds"
+    along = experiment.axis if len(experiment.points) > 1 else ""
     # Text as text and no date: the file stays small, and the same for the same rows.
     with rc_context({"svg.fonttype": "none", "svg.hashsalt": experiment.name}):
         figure = Figure(figsize=(4.4 * len(panels) + 1.8, 3.6), layout="constrained")
@@ -75,7 +104,7 @@ def draw_figure(experiment, source, rows, path):
                 face = colour if line == "-" else "white"
                 style = {"marker": marker, "markersize": 4, "markerfacecolor": face, "color": colour}
                 axis.errorbar(points, means, yerr=stds, label=name, linestyle=line, capsize=2, **style)
-            axis.set(title=f"{panel}: {source.name}" if panel == "ours" else panel, xlabel=experiment.axis)
+            axis.set(title=f"{panel}: {source.name}" if panel == "ours" else panel, xlabel=along)
             axis.grid(alpha=0.3)
             if seconds:
                 axis.set(yscale="log")
