@@ -15,7 +15,7 @@ OTHER_WAYS |= {"zero": "--", "complete only": ":", "means": "-."}
 """Ends of the names of methods, and their lines: the same model, found in another way."""
 
 
-TICK_WIDTH = 14
+TICK_WIDTH = 11
 """Letters in a line of the name of a score."""
 
 LONG_AXIS = 30
