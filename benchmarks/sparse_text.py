@@ -34,7 +34,7 @@ counts.sum_duplicates()
 X = TfidfTransformer().fit_transform(counts)
 X = X.toarray() if {dense} else X
 model = MKLClassifier([{kernels}], C=1.0, n_components={rank}, random_state=0)
-model.fit(X[:60], y[:60])
+model.fit(X[: n // 10 + 20], y[: n // 10 + 20])
 times = []
 for _ in range({repeats}):
     start = time.perf_counter()
