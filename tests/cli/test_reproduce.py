@@ -11,7 +11,7 @@ from localmkl.experiments import EXPERIMENTS
 
 REPEATED = {"splice": "30", "tss": "40", "protein": "60", "images": "all"}
 REPEATED |= {"time": "40", "localized": "0", "transduction": "30", "gates": "30", "organisms": "40"}
-REPEATED |= {"scale": "60"}
+REPEATED |= {"scale": "60", "stories": "all", "omics": "40"}
 
 
 def invoke(*arguments):

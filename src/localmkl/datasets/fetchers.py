@@ -68,6 +68,28 @@ HUMAN = {
 }
 """Files of human promoters: name, what they hold, and the SHA-256 of each part before it was compressed."""
 
+STORIES = {
+    "bbc_mtx": "1a5c78fbf34b885769c55b965c75cf60c83ff26f8822f6684e0a592a7b99b918",
+    "bbc_docs": "4a1090ea173194d35cc8c3e3372e047bed7f3efb5ef3146e9f8563cea1222f87",
+    "guardian_mtx": "4d116076e905919727e494833c36cf42a81caca2937b3ae23a49de1c7dc1b56a",
+    "guardian_docs": "b7c4dd740e85d3ffd02c8d3a45af40894de31cfd83dd52c2723543915acc1343",
+    "reuters_mtx": "88e128379e62223023781b8c1ab1268d1841b9f91ea959fbe2231602a950285e",
+    "reuters_docs": "30fafd04987ccd2625e541587c4e01f9f36c35e438f01cb105fd04b891cc50eb",
+}
+"""Files of the 3sources news stories, and their SHA-256."""
+
+ROSMAP = {
+    "1_tr.csv.gz": "37bfcc58da320bf6c37b22617ed821dcfa96ca4abd334adf4d42c8e3375d972b",
+    "1_te.csv.gz": "d9d9daf05915556fd13008fb6ad7d88e0c5a8a57e5a985548640d4cd1563712b",
+    "2_tr.csv.gz": "b1d1d20f8793e5f11248218f19493d9a7be366ee5bbbaff585058401976f8a21",
+    "2_te.csv.gz": "546e9d7f640e54c4c1d6540ed2c1a3adb10497635e7d6b8d4099b4930271ac76",
+    "3_tr.csv.gz": "fd8708bc0c41f774209f9e6a49a74c5a9acd510dd62eadc299a18d49ccd9e862",
+    "3_te.csv.gz": "c0d9efd6c35e8c5768b759238c95c64674d7e1e7f76ed07fca6f168d67e676f4",
+    "labels_tr.csv": "5859aa107dbf406937938ebefbec122d01fea5d41a9bd0292199f4406749e45d",
+    "labels_te.csv": "20d728c6f51f79ff5fa7719b960daf22074a0e6e1f3028869042b02ca4e3f68d",
+}
+"""Files of ROSMAP in three views, and their SHA-256 before they were compressed."""
+
 FILES = {
     "acceptor_82": DataFile(
         "celegans_acceptor/C_elegans_acc_seq.fa",
@@ -129,6 +151,21 @@ FILES = {
         "6092a69891afa22785bffd5a4348f52d49a764aa5d40751ec2c4dc0f6ed48a44",
         "handwritten digits in six views",
     ),
+    "stories_topics": DataFile(
+        "three_sources/3sources.disjoint.clist",
+        "707d4117c30d341aa3e5b4763acd782b850b07e011451c9edb6ae2a1244ab9ef",
+        "the topics of the 3sources news stories",
+    ),
+    **{
+        f"stories_{name}": DataFile(
+            f"three_sources/3sources_{name.replace('_', '.')}", sha256, "news stories of 3sources"
+        )
+        for name, sha256 in STORIES.items()
+    },
+    **{
+        f"rosmap_{name.split('.')[0]}": DataFile(f"rosmap/{name}", sha256, "omics of ROSMAP, or labels")
+        for name, sha256 in ROSMAP.items()
+    },
 }
 
 ACCEPTOR_LENGTHS = {82: "acceptor_82", 398: "acceptor_398"}

@@ -1,24 +1,35 @@
 """The figures: means with error bars along the axis, ours beside the paper's. Needs matplotlib."""
 
 import io
+from textwrap import fill
 
 from localmkl._files import write_whole
 from localmkl.experiments.summary import tabulate
 
 MARKERS = "osD^vPX*<>dph8"
-COLOURS = {"UNIF": "C7", "LMKL": "C1", "MKL": "C0", "HLMKL": "C2", "CLMKL": "C3"}
+COLOURS = {"UNIF": "C7", "LMKL": "C1", "MKL": "C0", "HLMKL": "C2", "CLMKL": "C3", "logistic regression": "C4"}
 """By family, where there are more lines than colours, or a method has two lines."""
 
 OTHER_WAYS = {"Algorithm 1": "--", "exact": "--", "landmarks": ":"}
+OTHER_WAYS |= {"zero": "--", "complete only": ":", "means": "-."}
 """Ends of the names of methods, and their lines: the same model, found in another way."""
 
+
+TICK_WIDTH = 11
+"""Letters in a line of the name of a score."""
 
 LONG_AXIS = 30
 """Points are on a logarithmic axis where the largest is so many times the smallest."""
 
 
 def curves(experiment, rows):
-    """Return {panel: {method: (points, means, standard deviations)}} of what the figure shows."""
+    """Return {panel: {method: (points, means, standard deviations)}} of what the figure shows.
+
+    Where the axis has one point, the scores stand along it.
+    """
+    if len(experiment.points) == 1:
+        shown = _scores(experiment, rows)
+        return {"ours": shown} if shown else {}
     ours = _means(tabulate(experiment, rows))
     others = {title: _means(tabulate(experiment, rows, name)) for name, title in experiment.also.items()}
     paper = {
@@ -36,6 +47,24 @@ def curves(experiment, rows):
     return panels
 
 
+def _scores(experiment, rows):
+    """Return {method: (scores, means, standard deviations)} at the one point of the axis."""
+    names = {"score": experiment.metric, **experiment.also}
+    tables = {title: tabulate(experiment, rows, name) for name, title in names.items()}
+    shown = {}
+    for method in experiment.figure:
+        cells = {
+            title: next(iter(table[method].values())) for title, table in tables.items() if method in table
+        }
+        if cells:
+            shown[method] = (
+                [fill(title, TICK_WIDTH) for title in cells],
+                [cell.mean for cell in cells.values()],
+                [cell.std for cell in cells.values()],
+            )
+    return shown
+
+
 def _means(table):
     return {
         method: {point: (cell.mean, cell.std) for point, cell in cells.items()}
@@ -45,7 +74,7 @@ def _means(table):
 
 def _is_long(experiment):
     first, last = experiment.points[0], experiment.points[-1]
-    return isinstance(first, int) and last >= LONG_AXIS * first
+    return isinstance(first, int) and first > 0 and last >= LONG_AXIS * first
 
 
 def draw_figure(experiment, source, rows, path):
@@ -57,6 +86,7 @@ def draw_figure(experiment, source, rows, path):
     from matplotlib.figure import Figure
 
     seconds = experiment.metric == "seconds"
+    along = experiment.axis if len(experiment.points) > 1 else ""
     # Text as text and no date: the file stays small, and the same for the same rows.
     with rc_context({"svg.fonttype": "none", "svg.hashsalt": experiment.name}):
         figure = Figure(figsize=(4.4 * len(panels) + 1.8, 3.6), layout="constrained")
@@ -74,7 +104,7 @@ def draw_figure(experiment, source, rows, path):
                 face = colour if line == "-" else "white"
                 style = {"marker": marker, "markersize": 4, "markerfacecolor": face, "color": colour}
                 axis.errorbar(points, means, yerr=stds, label=name, linestyle=line, capsize=2, **style)
-            axis.set(title=f"{panel}: {source.name}" if panel == "ours" else panel, xlabel=experiment.axis)
+            axis.set(title=f"{panel}: {source.name}" if panel == "ours" else panel, xlabel=along)
             axis.grid(alpha=0.3)
             if seconds:
                 axis.set(yscale="log")

@@ -171,6 +171,8 @@ class Experiment:
         figure.
     costs : dict of str to str
         Other shares that have a table only.
+    pairs : tuple of (str, str)
+        Labels of methods whose difference has a table.
     quick : dict
         What the one-minute version replaces.
     """
@@ -190,6 +192,7 @@ class Experiment:
     folds: int | None = None
     also: dict = field(default_factory=dict)
     costs: dict = field(default_factory=dict)
+    pairs: tuple[tuple[str, str], ...] = ()
     quick: dict = field(default_factory=dict)
 
     def quickened(self):

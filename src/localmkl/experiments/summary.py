@@ -109,6 +109,7 @@ def to_markdown(experiment, source, rows):
             "",
             *_plain_table(experiment, table, marked),
         ]
+    lines += _differences(experiment, rows) if experiment.pairs else []
     return "\n".join([*lines, "", *_provenance(rows), ""])
 
 
@@ -137,6 +138,44 @@ def _plain_table(experiment, table, marked):
         shown = cells if marked else {point: replace(cell, mark="") for point, cell in cells.items()}
         body.append([method, *(_text(experiment, shown.get(point)) for point in points)])
     return _align([experiment.axis, *map(str, points)], body)
+
+
+def _differences(experiment, rows):
+    """Return a table of the differences between pairs of methods in the same repetitions."""
+    points = sorted({row["point"] for row in finished(rows)})
+    body = [
+        [f"{one} - {other}", *(_difference_text(difference(rows, one, other, point)) for point in points)]
+        for one, other in experiment.pairs
+    ]
+    title = f"Differences in {experiment.metric}, in points: mean and standard error over repetitions"
+    said = f"{BETTER}: the second is significantly better, {WORSE}: the first."
+    return ["", f"{title}. {said}", "", *_align([experiment.axis, *map(str, points)], body)]
+
+
+def difference(rows, one, other, point):
+    """Return mean, standard error and mark of a method's lead over another, in points; None without any.
+
+    Examples
+    --------
+    >>> rows = [{"method": "a", "point": 0, "repetition": k, "score": 0.5 + k / 4} for k in (0, 1)]
+    >>> rows += [{"method": "b", "point": 0, "repetition": k, "score": 0.25} for k in (0, 1)]
+    >>> difference(rows, "a", "b", 0)
+    (37.5, 12.5, '')
+    """
+    scores: dict = {one: {}, other: {}}
+    for row in finished(rows):
+        if row["method"] in scores and row["point"] == point:
+            scores[row["method"]][row["repetition"]] = 100.0 * row["score"]
+    shared = sorted(scores[one].keys() & scores[other].keys())
+    if not shared:
+        return None
+    ours, theirs = (np.array([scores[label][k] for k in shared]) for label in (one, other))
+    error = np.std(ours - theirs, ddof=1) / np.sqrt(len(shared)) if len(shared) > 1 else 0.0
+    return float(np.mean(ours - theirs)), float(error), _mark(ours, theirs)
+
+
+def _difference_text(lead):
+    return "-" if lead is None else f"{lead[0]:+.1f} ± {lead[1]:.1f}{lead[2]}"
 
 
 def _long_table(experiment, table):
@@ -228,7 +267,7 @@ def _legend(experiment):
 def _certificates(rows):
     """Say how the chosen fits are certified, and what failed."""
     good = finished(rows)
-    convex = [row for row in good if not row["method"].startswith("LMKL")]
+    convex = [row for row in good if not row["method"].startswith("LMKL") and row["gap"] is not None]
     worst = max((row["gap"] for row in convex), default=0.0)
     missed = sum(row["gap"] > TOL for row in convex)
     failed = len({row_key(row) for row in rows} - {row_key(row) for row in good})
@@ -289,7 +328,7 @@ def to_csv(experiment, source, rows):
                 **dict(zip(("better", "equal", "worse"), cell.record, strict=True)),
                 "median_C": _median(members, "C"),
                 "median_evenness": _median(members, "evenness"),
-                "worst_gap": f"{max(row['gap'] for row in members):.2g}",
+                "worst_gap": _worst_gap(members),
                 "mean_seconds": f"{np.mean([row['seconds'] for row in members]):.4g}",
             }
             for name in others:
@@ -303,6 +342,11 @@ def to_csv(experiment, source, rows):
                 }
             writer.writerow(line)
     return text.getvalue()
+
+
+def _worst_gap(rows):
+    gaps = [row["gap"] for row in rows if row["gap"] is not None]
+    return f"{max(gaps):.2g}" if gaps else ""
 
 
 def _median(rows, parameter):
