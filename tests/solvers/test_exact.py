@@ -55,6 +55,13 @@ def test_it_is_the_dense_certificate_of_alpha_at_its_best_scale(loss, p):
         assert certify(whole, solution.weights, t * solution.alpha).dual <= found.dual * (1.0 + 1e-12)
 
 
+def test_of_1500_rows_it_is_the_dense_certificate_too():
+    problem, _, solution = make(n=1500, rank=50, tol=1e-3)
+    found = exact_gap(problem, solution.alpha, solution.primal)
+    scaled = certify(dense(problem), solution.weights, found.scale * solution.alpha)
+    assert found.gap == pytest.approx((solution.primal - scaled.dual) / solution.primal, abs=1e-9)
+
+
 @pytest.mark.parametrize("p", [1, 4 / 3, 2])
 @every_loss
 def test_it_is_never_below_the_true_suboptimality(loss, p):
