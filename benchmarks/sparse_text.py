@@ -53,7 +53,7 @@ def run(smoke):
     n, n_columns, rank = (150, 400, 20) if smoke else (3000, 20000, 200)
     rows = []
     for kernels in KERNELS[-1:] if smoke else KERNELS:
-        for features in (None, rank):
+        for features in (None,) if smoke else (None, rank):
             fields = {"n": n, "n_columns": n_columns, "kernels": kernels, "rank": features}
             fields["repeats"] = 1 if smoke else 3
             rows.append(_told(_compare(fields, idle)))
