@@ -82,11 +82,16 @@ shares["the incomplete"] = right[:, :, ~complete].mean(axis=(1, 2))
 pd.DataFrame(shares, ["trained on all patients", "on the complete ones", "on the clinic alone"]).round(3)
 
 # %%
-# Which view matters? And what does each say about one patient who lacks the notes?
+# Which view matters?
 
 model.fit(X, y)
 fig, ax = plt.subplots(figsize=(6, 1.8), layout="constrained")
 plot_weights(model, ax=ax)
+plt.show()
+
+# %%
+# What does each kernel say about a patient who lacks the notes?
+
 lacking = int(np.flatnonzero(~X.present("notes"))[0])
 said_by = model.contributions(X[[lacking]]).sum(axis=1)[0]
 pd.Series(said_by, ["rna, line", "rna, Gaussian", "age", "stage", "notes"]).round(3)

@@ -32,6 +32,7 @@ from localmkl.kernels import (
     SmithWaterman,
     Spectrum,
     Tanimoto,
+    TfIdf,
     VectorKernel,
     WeightedDegree,
     features,
@@ -53,6 +54,7 @@ VECTORS = [
     HistogramIntersection(),
     Tanimoto(),
     Overlap(),
+    TfIdf(),
     CallableKernel(lambda X, Y: (X @ Y.T) ** 2),
 ]
 SEQUENCES = [
