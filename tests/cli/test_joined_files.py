@@ -129,6 +129,14 @@ def test_what_names_leave_open_is_said_and_never_guessed(call, cohort):
     assert "labels" not in call("info", "model.localmkl", "--json").json()["kernels"][0]
 
 
+def test_samples_in_no_view_that_is_read_are_left_out_and_said(call, cohort):
+    said = call("fit", "rna.csv", "clinic.parquet", *JOIN, "--kernels", "linear view=rna").err
+    assert "(not read: clinic) (left out, in no view that is read: 10 samples (p" in said
+    said = call("predict", "model.localmkl", "rna=new_rna.csv", "clinic=new_clinic.parquet", "--out", "p.csv")
+    assert "Left out, in no view that the model reads: 5 samples (p" in said.err
+    assert len(pd.read_csv("p.csv")) == 15
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "sentence"),
     [

@@ -166,10 +166,26 @@ class Content:
         row = row if self.numbers is None else self.numbers[row]
         return field_at(self.path, int(row), name, header=self.header)
 
+    def without_lonely(self):
+        """Return the samples that have one of the views, and the names of those that have none."""
+        if self.parts is None:
+            return self, []
+        has = self.rows.share(self.rows.names) > 0.0
+        if has.all():
+            return self, []
+        kept = {name: getattr(self, name) for name in ("y", "names", "groups")}
+        kept = {name: None if column is None else column[has] for name, column in kept.items()}
+        return replace(self, rows=self.rows[has], **kept), np.asarray(self.names)[~has].tolist()
+
     def take(self, rows):
         """Return the Grams of some rows with each other."""
         y, groups = (None if column is None else column[rows] for column in (self.y, self.groups))
         return replace(self, rows=self.rows[np.ix_(rows, rows)], y=y, groups=groups)
+
+
+def counted(names):
+    """Return how many samples some names are, and the first of them, in words."""
+    return f"{len(names)} sample{'s' * (len(names) > 1)} ({listed(names)})"
 
 
 def kind_of(path):

@@ -13,7 +13,18 @@ from pathlib import Path
 import numpy as np
 
 from localmkl._checks import is_missing, listed
-from localmkl.cli.files import GRAMS, MATRIX, OMICS, SEQUENCES, TABLE, VIEWS, Content, kind_of, read_rows
+from localmkl.cli.files import (
+    GRAMS,
+    MATRIX,
+    OMICS,
+    SEQUENCES,
+    TABLE,
+    VIEWS,
+    Content,
+    counted,
+    kind_of,
+    read_rows,
+)
 from localmkl.cli.voice import Misuse
 from localmkl.datasets.fasta import read_fasta, read_header_values, read_label_file
 from localmkl.datasets.labels import MISSING, as_labels
@@ -282,7 +293,7 @@ def _samples(names, parts, labels, holder, labelled):
     """Return the names of the samples to use, and what is said of those that are not."""
     seen = {name for part in parts.values() for name in part.names}
     lonely = [name for name in names if name not in seen]
-    said = [f"Left out, in no file but that of the labels: {_counted(lonely)}."] if lonely else []
+    said = [f"Left out, in no file but that of the labels: {counted(lonely)}."] if lonely else []
     chosen = [name for name in names if name in seen]
     if labels is None or not labelled:
         return chosen, said
@@ -300,11 +311,7 @@ def _samples(names, parts, labels, holder, labelled):
             f"No row of {str(strangers[0])!r} belongs to a sample with a label; names must be equal letter "
             "by letter, and rows of other samples are put into one file."
         )
-    return chosen, said + [f"Left out, without a label: {_counted(unlabelled)}."] * bool(unlabelled)
-
-
-def _counted(names):
-    return f"{len(names)} sample{'s' * (len(names) > 1)} ({listed(names)})"
+    return chosen, said + [f"Left out, without a label: {counted(unlabelled)}."] * bool(unlabelled)
 
 
 def _restricted(part, chosen):

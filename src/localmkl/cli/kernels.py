@@ -17,7 +17,7 @@ from localmkl.cli.columns import (
     numeric_names,
     word_names,
 )
-from localmkl.cli.files import GRAMS, MATRIX, SEQUENCES, TABLE, Content
+from localmkl.cli.files import GRAMS, MATRIX, SEQUENCES, TABLE, Content, counted
 from localmkl.cli.voice import Misuse
 from localmkl.cli.words import Wanted, in_words, parse_kernels
 from localmkl.kernels.alphabets import guess_alphabet
@@ -123,7 +123,9 @@ def _chosen(content, spec, gates, impute):
     if content.kind == TABLE and spec is not None and any(map(_on_all, given)):
         said += _left_out(content)
     content, unread = with_used(content, [*kernels, *gate_kernels])
+    content, lonely = content.without_lonely()
     said += f" (not read: {listed(unread)})" if unread else ""
+    said += f" (left out, in no view that is read: {counted(lonely)})" if lonely else ""
     return Chosen(kernels, numbered(_names(given)), gate_kernels[0] if gates else None, content, said, unread)
 
 

@@ -17,6 +17,7 @@ from localmkl.cli.files import (
     TABLE_LABELS,
     VIEWS,
     Asked,
+    counted,
     is_large,
     kind_of,
     parse_rows,
@@ -127,9 +128,10 @@ def _joined_for(subject, data, rows, asked):
         for view, part in content.parts.items()
         if view not in unread
     }
-    content = content.with_parts(parts)
-    rows = content.rows.completed(list(expected))
-    return _grouped(subject, replace(content, rows=rows, y=_as_known(subject, content)))
+    content, lonely = content.with_parts(parts).without_lonely()
+    said = (f"Left out, in no view that the model reads: {counted(lonely)}.",) if lonely else ()
+    content = replace(content, rows=content.rows.completed(list(expected)), said=(*content.said, *said))
+    return _grouped(subject, replace(content, y=_as_known(subject, content)))
 
 
 def _view_as_fitted(model, view, part):
