@@ -100,7 +100,7 @@ pd.Series(said_by, ["rna, line", "rna, Gaussian", "age", "stage", "notes"]).roun
 # The report says who has which view, how good predictions are by pattern of missing views, and what dropping
 # incomplete patients would have lost.
 
-path = write_report(model, folder / "report.html", X=X, y=y, names=patients, cv=5)
+path = write_report(model, folder / "report.html", X=X, y=y, names=patients, cv=2)
 print(path.name)
 
 # %%
