@@ -189,8 +189,11 @@ def _read(file, trusted):
         elif isinstance(part, BaseSearchCV):
             _check_search(part)
     if not isinstance(model, BaseMKL) and not builder.strange:
-        text = any(isinstance(part, TEXT) or getattr(part, "_precomputed", False) for part in builder.objects)
-        _check_runs(model, (TypeError, ValueError) if text else ())
+        other = any(
+            isinstance(part, TEXT) or getattr(part, "_precomputed", False) or hasattr(part, "views_")
+            for part in builder.objects
+        )
+        _check_runs(model, (TypeError, ValueError) if other else ())
     return model
 
 
@@ -211,7 +214,7 @@ def _check_search(search):
 def _check_runs(model, allowed):
     """Raise unless a pipeline, or what else holds a model, runs through on a row of ones.
 
-    What it says of the row does not count. Where text or Grams are expected, it may refuse it.
+    What it says of the row does not count. Where text, Grams or views are expected, it may refuse it.
     """
     n_columns, names = (getattr(model, name, None) for name in ("n_features_in_", "feature_names_in_"))
     if not hasattr(type(model), "predict"):  # a scaler alone, for instance

@@ -129,6 +129,39 @@ def test_what_names_leave_open_is_said_and_never_guessed(call, cohort):
     assert "labels" not in call("info", "model.localmkl", "--json").json()["kernels"][0]
 
 
+def test_searches_on_numbers_alone_are_saved_and_reports_do_without_a_view(call, cohort):
+    rna = pd.read_csv("rna.csv")
+    rna.to_csv("again.csv", index=False)
+    rna[["patient"]].assign(outcome=np.resize(["sick", "well"], len(rna))).to_csv("labels.csv", index=False)
+    call(
+        "fit",
+        "rna.csv",
+        "again.csv",
+        "labels.csv",
+        *JOIN,
+        "--tune",
+        "--method",
+        "mkl",
+        "--C",
+        1,
+        "--p",
+        "1,2",
+    )
+    call("predict", "model.localmkl", "rna.csv", "--out", "p.csv")
+    call("fit", "rna.csv", "clinic.parquet", "sites.fa", *JOIN, "--kernels", "rbf view=rna; wd:2 view=sites")
+    call("report", "model.localmkl", "rna.csv", "clinic.parquet", "--out", "r.html", "--folds", 0)
+    model = localmkl.MKLClassifier().fit({"rna": rna.iloc[:, 1:].to_numpy()}, np.resize([0, 1], len(rna)))
+    localmkl.save(model, "array.localmkl")
+    call("predict", "array.localmkl", "rna.csv", "--names", "patient", "--out", "p.csv")
+    clinic = ("rna=clinic.parquet", "--names", "patient")
+    assert "the column 'sex' must hold numbers" in call("predict", "array.localmkl", *clinic, code=1).err
+    other = rna.assign(patient=rna.index.astype(float))
+    other.to_parquet("numbers.parquet")
+    other.assign(patient=other.index, outcome="sick").to_csv("whole.csv", index=False)
+    said = call("info", "numbers.parquet", "whole.csv", "--names", "patient").err
+    assert "Samples: 50, all of them in every view" in said
+
+
 def test_samples_in_no_view_that_is_read_are_left_out_and_said(call, cohort):
     said = call("fit", "rna.csv", "clinic.parquet", *JOIN, "--kernels", "linear view=rna").err
     assert "(not read: clinic) (left out, in no view that is read: 10 samples (p" in said
@@ -202,7 +235,7 @@ def test_words_texts_and_gaps_of_one_table(call, tmp_path):
     table["notes"] = [f"a {'quiet' if k else 'noisy'} night {row}" for row, k in enumerate(y)]
     table.loc[4, "age"] = np.nan
     table.to_csv("t.csv", index=False)
-    assert "or fill gaps by --impute median" in call("fit", "t.csv", "--target", "y", code=1).err
+    assert "or fit with --impute median to fill gaps" in call("fit", "t.csv", "--target", "y", code=1).err
     said = call("fit", "t.csv", "--target", "y", "--impute", "median").err
     assert "overlap of site (left out as text: notes" in said
     spec = "overlap columns=site,code; tfidf column=notes; rbf columns=age impute=mean"

@@ -180,13 +180,14 @@ def columns_of(kernels, columns):
 
 
 def _words(column):
-    """Return a column as text, None where a value is missing; a whole number is written without a point."""
+    """Return a column as text."""
     cells = np.empty(len(column), dtype=object)
-    cells[:] = [_word(value) for value in column.tolist()]
+    cells[:] = [as_word(value) for value in column.tolist()]
     return cells
 
 
-def _word(value):
+def as_word(value):
+    """Return a value as text, None where it is missing; a whole number is written without a point."""
     if is_missing(value):
         return None
     whole = isinstance(value, float) and value.is_integer()
@@ -237,5 +238,5 @@ def _refuse_entry(content, name, row, number):
     raise ValueError(
         f"{str(content.path)!r}, {place}: the column {name!r} must hold {expected}, "
         f"got {'an empty field' if came == '' else repr(came)}; correct it, or do without the column"
-        f"{', or fill gaps by --impute median' if is_missing(content.rows[name].iloc[row]) else ''}."
+        f"{', or fit with --impute median to fill gaps' if is_missing(content.rows[name].iloc[row]) else ''}."
     )

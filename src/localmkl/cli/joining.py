@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from localmkl._checks import is_missing, listed
+from localmkl.cli.columns import as_word
 from localmkl.cli.files import (
     GRAMS,
     MATRIX,
@@ -191,7 +192,7 @@ def _set_apart(content, names, asked):
         what: None if column not in frame.columns else _as_written(frame.pop(column))
         for what, column in (("y", asked.target), ("groups", asked.groups))
     }
-    names = np.array([None if is_missing(name) else str(name).strip() for name in names], dtype=object)
+    names = np.array([as_word(name) for name in names], dtype=object)
     return replace(content, rows=frame if frame.shape[1] else None, names=names, **apart)
 
 
@@ -305,11 +306,12 @@ def _samples(names, parts, labels, holder, labelled):
             f"No sample has both rows and a label: {where} names {listed(list(labels))}, other files "
             f"{listed(unlabelled)}; names must be equal letter by letter."
         )
-    strangers = [part.path for part in parts.values() if not set(part.names) & set(chosen)]
+    strangers = [part for part in parts.values() if not set(part.names) & set(chosen)]
     if strangers:
+        path, names = strangers[0].path, listed(strangers[0].names, 3)
         raise ValueError(
-            f"No row of {str(strangers[0])!r} belongs to a sample with a label; names must be equal letter "
-            "by letter, and rows of other samples are put into one file."
+            f"No row of {str(path)!r} ({names}) belongs to a sample with a label ({listed(chosen, 3)}); "
+            "names must be equal letter by letter, and rows of other samples are put into one file."
         )
     return chosen, said + [f"Left out, without a label: {counted(unlabelled)}."] * bool(unlabelled)
 

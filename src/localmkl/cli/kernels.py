@@ -206,12 +206,15 @@ def default_kernels(content):
             f"{str(content.path)!r} must have columns of numbers or of few different words beside the "
             'target, it has none; name the kernels by --kernels, for instance "spectrum:3 column=promoter".'
         )
-    text = frame.columns.difference([*numeric, *words], sort=False).tolist()
+    others = frame.columns.difference([*numeric, *words], sort=False).tolist()
+    text = [name for name in others if any(isinstance(cell, str) for cell in frame[name])]
+    others = [name for name in others if name not in text]
     given, said = _table_kernels([name for name in numeric if name not in left], frame.columns)
     if words:
         given += [Wanted("overlap", parameters={"columns": part}) for part in _word_parts(words)]
         said = "; ".join(filter(None, (said, f"overlap of {listed(words)}")))
-    said += f" (left out as text: {listed(text)}; for instance tfidf column= reads it)" if text else ""
+    said += f" (left out as text: {listed(text)}; name it in --kernels to use it)" if text else ""
+    said += f" (left out, neither numbers nor text: {listed(others)})" if others else ""
     return given, said + _left_out(content)
 
 

@@ -138,6 +138,8 @@ def _view_as_fitted(model, view, part):
     """Return a view with the columns of the fit alone."""
     columns = model.views_[view]
     named = isinstance(columns, list)
+    if isinstance(columns, int) and part.kind == TABLE:  # fitted on an array
+        return replace(part, kind=MATRIX, rows=_as_array(part, columns))
     kind = SEQUENCES if columns is None else TABLE if named and part.kind != MATRIX else MATRIX
     if part.kind != kind:
         raise ValueError(
@@ -236,12 +238,8 @@ def _as_fitted(subject, content):
     )
     columns = getattr(subject.whole, "feature_names_in_", None)
     if columns is None:  # fitted on an array
-        if frame.shape[1] != subject.whole.n_features_in_:
-            raise ValueError(
-                f"{str(content.path)!r} must have the {subject.whole.n_features_in_} columns of the fit, "
-                f"it has {frame.shape[1]}: {listed(frame.columns)}."
-            )
-        return replace(content, rows=as_numbers(content, frame, frame.columns).to_numpy())
+        rows = _as_array(replace(content, rows=frame), subject.whole.n_features_in_)
+        return replace(content, rows=rows)
     missing = [name for name in columns if name not in frame.columns]
     if missing:
         raise ValueError(
@@ -253,6 +251,17 @@ def _as_fitted(subject, content):
     read = as_read(content, [column for column in columns if column != name], _readers(model)).rows
     rows = read if name is None else read.assign(**{name: content.groups})
     return replace(content, rows=rows[list(columns)])
+
+
+def _as_array(content, n_columns):
+    """Return a table as numbers without names, as many as the fit had."""
+    frame = content.rows
+    if frame.shape[1] != n_columns:
+        raise ValueError(
+            f"{str(content.path)!r} must have the {n_columns} columns of the fit, "
+            f"it has {frame.shape[1]}: {listed(frame.columns)}."
+        )
+    return as_numbers(content, frame, frame.columns).to_numpy()
 
 
 def _cross_grams(subject, content, text):

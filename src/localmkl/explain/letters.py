@@ -221,7 +221,8 @@ def sequences_of(model, X, column=None, view=None):
     kernel = model.kernels_[_members(model, column, view)[0]]
     rows, own, _ = _seen(kernel, model._check_rows(X, reset=False))
     sequences = np.full(len(own), None, dtype=object)
-    sequences[own] = list(_bare(kernel)._sequences(rows))
+    if own.any():
+        sequences[own] = list(_bare(kernel)._sequences(rows))
     return sequences.tolist(), _bare(kernel).alphabet
 
 
