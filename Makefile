@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 JOBS ?= 2
 
-.PHONY: demo test lint docs bench clean help
+.PHONY: demo test long lint docs bench clean help
 
 help:  ## list the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/ \t/'
@@ -14,6 +14,9 @@ demo: $(VENV)/.run  ## compare the five methods on generated data, and write a r
 
 test: $(VENV)/.dev  ## run all tests
 	$(BIN)/python -m pytest -n $(JOBS)
+
+long: $(VENV)/.dev  ## run the tests that take long: benchmarks at tiny sizes
+	$(BIN)/python -m pytest -n $(JOBS) -m long
 
 lint: $(VENV)/.dev  ## ruff, mypy, import-linter, codespell
 	$(BIN)/ruff check .

@@ -12,8 +12,13 @@ from benchmarks.__main__ import NAMES
 
 from benchmarks import harness
 
+LONG = ("factors", "gates", "memory", "said", "search", "sparse_text", "tasks")
+"""Benchmarks that take ten seconds and more also with tiny sizes: they start processes, or search."""
 
-@pytest.mark.parametrize("name", NAMES)
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.long) if name in LONG else name for name in NAMES]
+)
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_the_benchmark_runs_and_its_rows_can_be_written(name, tmp_path):
     rows = import_module(f"benchmarks.{name}").run(smoke=True)
