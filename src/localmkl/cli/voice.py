@@ -17,7 +17,6 @@ import time
 import warnings
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 
 import typer
 from typer.core import TyperCommand
@@ -94,13 +93,11 @@ class Command(TyperCommand):
 
     def _too_many(self, extra):
         names = {str(one.name): one.param_type_name for one in self.params}
-        hint = "write lists with commas, as 0.1,1,10, and names with spaces in quotes"
-        if Path(extra).exists():
-            hint = "give the command for each file"
-            if "positive" in names:
-                hint = "put all rows into one file, or name two classes by --positive and --negative"
         taken = " and ".join(name.upper() for name, kind in names.items() if kind == "argument")
-        return f"localmkl {self.name} takes {taken or 'options'} alone, got {extra!r} too; {hint}."
+        return (
+            f"localmkl {self.name} takes {taken or 'options'} alone, got {extra!r} too; write lists with "
+            "commas, as 0.1,1,10, and names with spaces in quotes."
+        )
 
 
 class Stopped(KeyboardInterrupt):
