@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 JOBS ?= 2
 
-.PHONY: demo test long lint docs bench clean help
+.PHONY: demo test long cuda lint docs bench clean help
 
 help:  ## list the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/ \t/'
@@ -17,6 +17,9 @@ test: $(VENV)/.dev  ## run all tests
 
 long: $(VENV)/.dev  ## run the tests that take long: benchmarks at tiny sizes
 	$(BIN)/python -m pytest -n $(JOBS) -m long
+
+cuda: $(VENV)/.dev  ## run the tests of devices on a GPU
+	$(BIN)/python -m pytest tests/devices -m cuda
 
 lint: $(VENV)/.dev  ## ruff, mypy, import-linter, codespell
 	$(BIN)/ruff check .

@@ -81,6 +81,7 @@ def fit(
     rank: options.Rank = None,
     exact_gap: options.ExactGap = False,
     keep_features: options.KeepFeatures = False,
+    device: options.Device = "cpu",
     tol: options.Tol = None,
     variable: options.Variable = None,
     rows: options.Rows = None,
@@ -145,6 +146,7 @@ def tune(
     rank: options.Rank = None,
     exact_gap: options.ExactGap = False,
     keep_features: options.KeepFeatures = False,
+    device: options.Device = "cpu",
     tol: options.Tol = None,
     variable: options.Variable = None,
     rows: options.Rows = None,
@@ -191,6 +193,7 @@ def predict(
     header: options.Header = None,
     variable: options.Variable = None,
     rows: options.Rows = None,
+    device: options.Device = "cpu",
     force: options.Force = False,
     as_json: options.Json = False,
     quiet: options.Quiet = False,
@@ -211,6 +214,7 @@ def predict(
             inputs = (model, *use.paths_of(data), labels)
             places.check_outputs([("--out", out, places.PREDICTIONS)], inputs, force=force)
         subject = use.open_model(model)
+        use.move(subject, device)
         where = {"target": target, "labels": labels, "names": names, "variable": variable, "header": header}
         tally = use.Tally(subject)
         with voice.table(out) as write, voice.counting("predicting") as show:

@@ -67,6 +67,7 @@ Seed = Annotated[int, _option(help="Seed of everything random.", min=0, max=2**3
 Folds = Annotated[int, _option(help="Folds of the cross-validation.", min=2)]
 Scoring = Annotated[str | None, _option(help="A metric of scikit-learn; default: roc_auc, accuracy or r2.")]
 Jobs = Annotated[int | None, _option(help="Worker processes.", min=1)]
+Device = Annotated[str, _option(help="cpu, cuda, cuda:1 or auto: where Grams, features and fits are.")]
 Force = Annotated[bool, _option("--force", help="Replace a file that is something else.")]
 Json = Annotated[bool, _option("--json", help="Results as one JSON object.")]
 Quiet = Annotated[bool, _option("--quiet", "-q", help="No notes, no progress.")]

@@ -8,7 +8,7 @@ from dataclasses import fields
 from localmkl.cli.files import GRAMS, Asked, check_labelled, is_large, kind_of, read_labelled
 from localmkl.cli.joining import are_views, named_files, read_joined, told
 from localmkl.cli.options import SEARCHED
-from localmkl.cli.voice import Misuse
+from localmkl.cli.voice import Misuse, check_device_option
 from localmkl.cli.words import METHODS, check_loss_options, parse_grids, parse_losses
 
 
@@ -23,6 +23,7 @@ def order_of(given, voice):
         raise Misuse("Name a file of training rows, DATA, or two FASTA files by --positive and --negative.")
     _check_rank(given)
     _check_words(given)
+    _check_device(given["device"], method)
     grids = _grids(given)
     asked = Asked(**{each.name: given[each.name] for each in fields(Asked)})
     content = _training_content(data or [positive], asked, given, voice)
@@ -42,6 +43,13 @@ def _check_rank(given):
         raise Misuse("--exact-gap is for --rank: without it a model's gap is that of the exact problem.")
     if given["rank"] is None and given["keep_features"]:
         raise Misuse("--keep-features is for --rank.")
+
+
+def _check_device(device, method):
+    """Raise if a device is not there, before files are read."""
+    check_device_option(device)
+    if device != "cpu" and method == "lmkl":
+        raise Misuse(f"--device must be cpu for the method lmkl, got {device!r}.")
 
 
 def _check_words(given):

@@ -68,6 +68,7 @@ class Order:
     rows: str | None
     seed: int
     rank: int | None = None
+    device: str = "cpu"
     exact_gap: bool = False
     keep_features: bool = False
     unlabeled: Path | None = None
@@ -123,6 +124,7 @@ def train(order, voice, search=None):
             more |= {} if order.unlabeled is None else {"unlabeled": _unlabeled(order, asked, chosen)}
             with voice.working(f"fitting {len(content)} rows"):
                 model = estimator.fit(content.rows, content.y, **more)
+        _leave_device(model)
         model.made_ = {
             **provenance(),
             "seconds": time.perf_counter() - start,
@@ -153,6 +155,13 @@ def train(order, voice, search=None):
         _say_doubts(model, content, voice, order.balanced)
     record, text = describe_model(Subject(model, kernel_names=chosen.names))
     voice.result({"out": str(order.out), **record}, f"{text}\nwritten    {order.out}")
+
+
+def _leave_device(model):
+    """Let a model, or a search, be for every machine: its device was that of the fit."""
+    for one in (model, getattr(model, "estimator", None), getattr(model, "best_estimator_", None)):
+        if one is not None and "device" in one.get_params(deep=False):
+            one.set_params(device="cpu")
 
 
 def _exact_gap(model, chosen, order, voice):
@@ -402,6 +411,8 @@ def _make(kind, order, chosen, settings):
         settings["missing"] = order.missing
     if order.rank is not None:
         settings["n_components"] = order.rank
+    if order.device != "cpu":
+        settings["device"] = order.device
     if order.balanced:
         settings["class_weight"] = "balanced"
     if order.asked.groups is not None:

@@ -25,7 +25,7 @@ from localmkl.cli.files import (
 )
 from localmkl.cli.joining import named_files, read_joined
 from localmkl.cli.pieces import read_pieces
-from localmkl.cli.voice import Misuse
+from localmkl.cli.voice import Misuse, check_device_option
 from localmkl.datasets.tables import joined_labels
 from localmkl.estimators.groups import with_groups
 from localmkl.estimators.probabilities import probabilities
@@ -291,6 +291,15 @@ def _cross_grams(subject, content, text):
     names = np.array([f"row {i}" for i in rows], dtype=object)
     y, groups = (None if column is None else column[rows] for column in (content.y, content.groups))
     return replace(content, rows=stack, y=y, groups=groups, names=names)
+
+
+def move(subject, device):
+    """Let a model work on a device."""
+    check_device_option(device)
+    if "device" in subject.model.get_params(deep=False):
+        subject.model.set_params(device=device)
+    elif device != "cpu":
+        raise Misuse(f"--device must be cpu for the method lmkl, got {device!r}.")
 
 
 def predict(subject, content):

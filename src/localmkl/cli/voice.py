@@ -21,6 +21,8 @@ from dataclasses import dataclass
 import typer
 from typer.core import TyperCommand
 
+from localmkl._devices import find_device
+
 FAILED, MISUSED, INTERRUPTED = 1, 2, 130
 EXPECTED = (ValueError, TypeError, OSError, ImportError, MemoryError, RuntimeError)
 
@@ -76,6 +78,17 @@ FULL = {
 
 class Misuse(ValueError):
     """The command was called with options that do not belong together, or without one it needs."""
+
+
+def check_device_option(name):
+    """Raise if the device that an option names is not there."""
+    try:
+        find_device(name)
+    except (ImportError, ValueError) as error:
+        said = str(error).replace(f"`device={name!r}`", f"--device {name}").replace("`device`", "--device")
+        raise Misuse(
+            said.replace("device='cpu'", "--device cpu").replace("set --device", "give --device")
+        ) from error
 
 
 class Command(TyperCommand):

@@ -44,6 +44,11 @@ class Prepared:
     problems: list[Problem]
     parallel: bool
 
+    @property
+    def on_device(self):
+        """Whether the stack is on a device."""
+        return self.problems[0].stack.device is not None
+
 
 class BaseMKL(ReadingPart, ABC):
     """Check, compute the stack, gate, solve each class, store.
@@ -59,6 +64,9 @@ class BaseMKL(ReadingPart, ABC):
     max_iter = 500
     n_jobs: Any = None
     verbose = 0
+
+    _device: Any = None
+    """The ``torch.device`` that stacks are made and kept on; None for memory."""
 
     _partition: Any = None
     """One object for all models of one partition, if they have one."""
@@ -115,6 +123,8 @@ class BaseMKL(ReadingPart, ABC):
     def _fit(self, X, y, context=None, **fit_params):
         """Fit a draft and become it: a fit that fails or is interrupted leaves the model as it was."""
         if in_chunks(X):
+            if self._device is not None:
+                raise ValueError("Rows on a cluster are fitted by its processors; set device='cpu'.")
             return cluster().fit(self, X, y, **fit_params)
         draft = self._copy(learned=False)
         prepared = draft._prepare(X, y, FoldContext() if context is None else context, **fit_params)
@@ -144,14 +154,18 @@ class BaseMKL(ReadingPart, ABC):
         targets, costs = self._targets(y, weights)
         held = context.stack is not None
         if not held or unlabeled is not None:
-            n_kernels, needed = self._fitting_bytes(X, len(targets), unlabeled, held)
-            require_memory(needed, f"Fitting {n_kernels} kernels on {len(y)} rows", self._lighter)
+            self._require_room(X, len(targets), unlabeled, held)
         stack = self._fit_stack(X, weights, context)
         gate = self._fit_gate(X, groups, stack, weights, unlabeled, context)
         self.C_ = float(self.C) / self._size(gate, stack.n_kernels, targets, weights)
         pairs = zip(targets, self.C_ * costs, strict=True)
         stack = stack.scaled(self.factors_).using(parallel=context.parallel)
         return Prepared(gate, [self._problem(stack, gate, *pair) for pair in pairs], context.parallel)
+
+    def _require_room(self, X, n_problems, unlabeled, held):
+        """Raise unless a fit has the memory that it will take."""
+        n_kernels, needed = self._fitting_bytes(X, n_problems, unlabeled, held)
+        require_memory(needed, f"Fitting {n_kernels} kernels on {count_rows(X)} rows", self._lighter)
 
     @property
     def _lighter(self):
@@ -242,14 +256,24 @@ class BaseMKL(ReadingPart, ABC):
 
     def _compute_stack(self, X, sample_weight):
         """Return the stack, the fitted kernels and the cosine scales of the training rows."""
-        stack, kernels, scales = X, None, None
-        if not self._precomputed:
+        kernels, scales = None, None
+        if self._precomputed:
+            stack = X.to_device(self._device)
+        else:
             kernels = fit_kernels(self._kernels_for(X), X, sample_weight)
-            stack = compute_stack(kernels, X)
+            stack = self._computed(kernels, X)
         if self.normalize == COSINE:
             scales = cosine_scales(stack.diagonals())
-            stack = cosine_stack(stack, in_place=not self._precomputed)
+            stack = cosine_stack(stack, in_place=stack is not X)
         return stack, kernels, scales
+
+    def _computed(self, kernels, X):
+        """Return the stack of fitted kernels, where it is to be."""
+        if self._device is None:
+            return compute_stack(kernels, X)
+        from localmkl.kernels.on_device import stack_on_device
+
+        return stack_on_device(kernels, X, self._device)
 
     def _as_given(self, rows):
         """Return training rows that are kept with their groups, as they came."""
@@ -263,7 +287,7 @@ class BaseMKL(ReadingPart, ABC):
         if self.kernels_ is None:
             source = X if known is None else known
         else:
-            source = CrossGrams(self.kernels_, X, self.rows_, known)
+            source = CrossGrams(self.kernels_, X, self.rows_, known, self._device)
         rows = X if groups is None else Grouped(X, groups)
         if self.cosine_scales_ is None or known is not None:
             return rows, NormalizedGrams(source, self.factors_, notes=notes)
@@ -368,7 +392,7 @@ class BaseMKL(ReadingPart, ABC):
         if context is None:
             needed = self._predicting_bytes(*grams.shape)
             require_memory(needed, f"Prediction for {grams.shape[0]} rows", "predict fewer rows at a time")
-        for rows in row_blocks(*grams.shape):
+        for rows in row_blocks(*grams.shape, on_device=grams.on_device):
             with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is said below
                 parts = self._contributions_block(models, take_rows(X, rows), grams, rows)
             if context is None:  # else one model would speak for the others

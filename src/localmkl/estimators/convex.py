@@ -17,10 +17,11 @@ from joblib import effective_n_jobs
 from sklearn.utils.validation import check_is_fitted
 
 from localmkl._checks import check_evenness, check_integer, check_number, check_option
+from localmkl._devices import check_device, find_device
 from localmkl._resources import clustering_bytes, solving_bytes
 from localmkl._sklearn import count_rows
 from localmkl.estimators.base import COSINE
-from localmkl.estimators.factors import FactorPart, FeatureRows, SeenRows, contributions
+from localmkl.estimators.factors import FactorPart, FeatureRows, SeenRows
 from localmkl.estimators.gating import GATE_MATRICES, GATE_ROWS, OneCluster, fit_gate, with_shared
 from localmkl.estimators.groups import (
     Grouped,
@@ -39,7 +40,7 @@ from localmkl.solvers.convex import SOLVERS, at_once, solve_all, solve_convex
 from localmkl.solvers.exact import exact_gaps
 from localmkl.solvers.objective import Problem
 from localmkl.solvers.starts import even_start, neighbour_start
-from localmkl.stacks import FactorStack, GramStack, Stack
+from localmkl.stacks import FactorStack, GramStack, Stack, device_of
 from localmkl.views import Views
 
 GROUPS = "groups"
@@ -52,9 +53,33 @@ class ConvexMKL(FactorPart):
     """The convex methods: memberships, weights per cluster, certified solution."""
 
     scale_C = True
+    device = "cpu"
 
     _p: Any = float("inf")
     _solver: Any = SOLVERS[0]  # with this p there are no weights to move
+
+    def _check_parameters(self):
+        super()._check_parameters()
+        check_device(self.device)
+
+    @property
+    def _device(self):
+        return find_device(self.device)
+
+    def _require_room(self, X, n_problems, unlabeled, held):
+        given = device_of(X)
+        device = self._device if given is None else given
+        if device is None:
+            super()._require_room(X, n_problems, unlabeled, held)
+            return
+        from localmkl.stacks.transfer import require_room
+
+        stack = isinstance(X, Stack)
+        n_kernels = X.n_kernels if stack else self._count_kernels(X)
+        width = None if self._rank is None else n_kernels * self._rank
+        width = X.n_features if isinstance(X, FactorStack) else width
+        itemsize = 0 if given is not None else X.dtype.itemsize if stack else None
+        require_room(count_rows(X), n_kernels, self._n_rows_of_weights, width, itemsize, device)
 
     def _problem(self, stack, gate, target, cost):
         return Problem(stack, gate, target, cost, self._loss, float(self._p))
@@ -70,7 +95,7 @@ class ConvexMKL(FactorPart):
         return {"solver": self._solver, "tol": self.tol, "max_iter": self.max_iter}
 
     def _solve_classes(self, prepared):
-        if self.n_jobs in (None, 1):
+        if self.n_jobs in (None, 1) or prepared.on_device:
             return solve_all(prepared.problems, callback=self._callback(), **self._options)
 
         def solve(problem, parallel):
@@ -229,7 +254,7 @@ class ConvexMKL(FactorPart):
         """
         check_is_fitted(self)
         X, grams = self._compare(with_groups(X, groups))
-        blocks = row_blocks(*grams.shape)
+        blocks = row_blocks(*grams.shape, on_device=grams.on_device)
         return np.concatenate([self._memberships_block(take_rows(X, rows), grams, rows) for rows in blocks])
 
     def _memberships_block(self, X, grams, rows):
@@ -254,7 +279,7 @@ class ConvexMKL(FactorPart):
         n_problems, n_clusters = vectors.shape[1:]
         parts = np.empty((rows.stop - rows.start, n_problems, n_clusters, len(self.factors_)))
         for m in range(len(self.factors_)):
-            gram = grams.block(m, rows, columns)
+            gram = grams.matrix(m, rows, columns)
             parts[..., m] = (gram @ vectors.reshape(len(columns), n_problems * n_clusters)).reshape(
                 parts.shape[:3]
             )
@@ -265,7 +290,7 @@ class ConvexMKL(FactorPart):
     def _feature_contributions(self, models, X, grams, rows):
         shape = -1, *np.shape(self.feature_coef_)[-2:]
         coefficients = np.vstack([np.reshape(model.feature_coef_, shape) for model in models])
-        parts = contributions(grams.features(rows), self.widths_, coefficients)
+        parts = grams.contributions(rows, coefficients)
         parts *= self._memberships_block(X, grams, rows)[:, None, :, None]
         return parts
 
@@ -457,7 +482,8 @@ class LocalMKL(LpNormMKL):
         """Check the unlabelled rows and take them in as reference rows of prediction."""
         if self._on_features and not self._precomputed:
             unlabeled = self._check_rows(unlabeled, reset=False)
-            return FeatureRows(concatenate_rows(X, unlabeled), self.features_, self.factors_)
+            joint_rows = concatenate_rows(X, unlabeled)
+            return FeatureRows(joint_rows, self.features_, self.factors_, device=self._device)
         if self._precomputed:
             joint = unlabeled if isinstance(unlabeled, Stack) else GramStack(unlabeled)
             joint.check_training()
@@ -472,7 +498,7 @@ class LocalMKL(LpNormMKL):
         else:
             unlabeled = self._check_rows(unlabeled, reset=False)
             self.rows_ = concatenate_rows(X, unlabeled)
-            joint = CrossGrams(self.kernels_, self.rows_, self.rows_)  # type: ignore[assignment]
+            joint = CrossGrams(self.kernels_, self.rows_, self.rows_, device=self._device)  # type: ignore[assignment]
         if self.normalize == COSINE:
             self.cosine_scales_ = cosine_scales(joint.diagonals())
         return joint

@@ -6,13 +6,14 @@ What such a model keeps of its training rows are landmarks (in its `FeatureMap`)
 """
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from localmkl._checks import check_integer, check_option
 from localmkl._files import scratch_array
-from localmkl._resources import FEWER, NUMBER, available_memory, matrix_bytes, require_memory
+from localmkl._resources import FEWER, NUMBER, available_memory, matrix_bytes
 from localmkl._sklearn import count_rows
 from localmkl.estimators.base import COSINE, BaseMKL
 from localmkl.estimators.context import FoldContext
@@ -22,7 +23,7 @@ from localmkl.kernels import fit_kernels
 from localmkl.kernels.features import LANDMARKS, fit_features
 from localmkl.kernels.stack import take_rows
 from localmkl.solvers.descent import LARGEST_PART
-from localmkl.stacks import FactorStack, Stack, cosine_scales
+from localmkl.stacks import FactorStack, Stack, cosine_scales, device_of
 from localmkl.stacks.factors import feature_blocks
 
 DOUBLE_BYTES = 2**28
@@ -34,6 +35,10 @@ IN_MEMORY = 0.5
 
 ROW_VECTORS = 40
 """Vectors of one number a row that a fit on features keeps beside memberships and diagonals."""
+
+
+DEVICE_ROWS = 2**16
+"""Rows whose features are looked at together on a device."""
 
 
 COPIES = 4
@@ -107,13 +112,14 @@ class FactorPart(BaseMKL):
                 self.features_ = context.features
             weights = np.ones(len(stack)) if sample_weight is None else sample_weight
             whole = context.recall("trace", None, lambda: self.features_.diagonals(X) @ weights)
-            kept = stack.diagonals() @ weights
+            kept = stack.traces(weights)
             lost = np.divide(whole - kept, whole, out=np.zeros(len(whole)), where=whole > 0.0)
             self.approximation_error_ = np.clip(lost, 0.0, 1.0)  # where nothing is lost, rounding is left
         return stack
 
     def _compute_stack(self, X, sample_weight):
         if isinstance(X, FactorStack):
+            X = X.to_device(self._device)
             return unit_rows(X) if self.normalize == COSINE else X, None, None
         if self._rank is None:
             return super()._compute_stack(X, sample_weight)
@@ -132,6 +138,7 @@ class FactorPart(BaseMKL):
             random_state=self.random_state,
             cosine=self.normalize == COSINE,
             rows=rows,
+            device=self._device,
         )
 
     def _finish(self, prepared, solutions):
@@ -153,7 +160,7 @@ class FactorPart(BaseMKL):
         if self._precomputed:
             X = unit_rows(X) if self.normalize == COSINE else X
             return rows, FeatureRows(X, None, self.factors_, notes)
-        return rows, FeatureRows(X, self.features_, self.factors_, notes)
+        return rows, FeatureRows(X, self.features_, self.factors_, notes, self._device)
 
     def _fitting_bytes(self, X, n_problems, unlabeled=None, held=False):
         if self._rank is None and not isinstance(X, FactorStack):
@@ -233,8 +240,8 @@ def fit_on_features(model, sample, y, features, table, traces, *, groups=None):
         For ``gate="groups"``, also where the model names a column of them.
     """
     stack = FactorStack.of_table(table, features.widths)
-    needed = model._factor_bytes(len(stack), stack.n_kernels, stack.n_features)
-    require_memory(needed, f"Fitting {stack.n_kernels} kernels on {len(stack)} rows", model._lighter)
+    model._require_room(stack, 1, None, held=True)
+    stack = stack.to_device(model._device)
     context = FoldContext(stack=stack, kernels=features.kernels, features=features)
     context.recall("trace", None, lambda: traces)
     groups = None if groups is None else as_groups(groups)
@@ -245,13 +252,17 @@ def _counted(widths):
     return ", ".join(map(str, widths))
 
 
-def features_of(kernels, X, n_components, *, sample_weight=None, landmarks, random_state, cosine, rows=None):
+def features_of(
+    kernels, X, n_components, *, sample_weight=None, landmarks, random_state, cosine, rows=None, device=None
+):
     """Return the `FeatureMap` of fitted kernels, learned on some rows of X, and the `FactorStack` of all.
 
     Parameters
     ----------
     rows : ndarray, optional
         The training rows, where they are not all.
+    device : torch.device, optional
+        Where the features are computed and kept; here by default.
     """
     training = X if rows is None else take_rows(X, rows)
     features = fit_features(
@@ -263,6 +274,10 @@ def features_of(kernels, X, n_components, *, sample_weight=None, landmarks, rand
         random_state=random_state,
         cosine=cosine,
     )
+    if device is not None:
+        from localmkl.kernels.on_device import features_on_device
+
+        return features, features_on_device(features, X, device)
     table = features.transform(X, out=room_for(count_rows(X), features.n_features))
     return features, FactorStack.of_table(table, features.widths)
 
@@ -297,10 +312,13 @@ class FeatureRows:
     factors : ndarray of shape (n_kernels,)
     notes : dict or None
         Where results about blocks of rows are kept, for rows that will come again.
+    device : torch.device, optional
+        Where features are computed; those of a stack are where it is.
     """
 
-    def __init__(self, rows, features, factors, notes=None):
+    def __init__(self, rows, features, factors, notes=None, device=None):
         self.rows, self.map, self.factors, self.notes = rows, features, factors, notes
+        self.device = device_of(rows) if features is None else device
         self.widths = rows.widths if features is None else features.widths
 
     @property
@@ -315,9 +333,39 @@ class FeatureRows:
             return self.rows.features(rows)
         return self.map.transform(take_rows(self.rows, rows), dtype=np.float64)
 
+    @property
+    def on_device(self):
+        """Whether features are computed or kept on a device."""
+        return self.device is not None
+
+    def blocks(self):
+        """Return slices of rows whose features are looked at together."""
+        return feature_blocks(self.shape[0], DEVICE_ROWS if self.on_device else None)
+
+    def _tensor(self, rows):
+        if self.map is None:
+            return self.rows.rows_of(rows).double()
+        from localmkl.kernels.on_device import transform
+
+        return transform(self.map, take_rows(self.rows, rows), self.device)
+
     def scaled(self, rows, scales):
         """Return the features of a block of rows, each kernel's multiplied by the root of its scale."""
-        return self.features(rows) * np.sqrt(np.repeat(scales, self.widths))
+        roots = np.sqrt(np.repeat(scales, self.widths))
+        if not self.on_device:
+            return self.features(rows) * roots
+        from localmkl.stacks.device import DeviceMatrix
+
+        return DeviceMatrix(self._tensor(rows)).scaled(1.0, right=roots)
+
+    def contributions(self, rows, coefficients):
+        """Return ``phi_m(x)'v_kjm`` of a block of rows, (n_rows, n_problems, l, M)."""
+        if not self.on_device:
+            return contributions(self.features(rows), self.widths, coefficients)
+        from localmkl.stacks.device import DeviceMatrix
+
+        features = self._tensor(rows).split(list(self.widths), dim=1)
+        return contributions([DeviceMatrix(own) for own in features], self.widths, coefficients)
 
     def diagonals(self):
         """Return ``k_m(x, x)`` of the rows, (n_kernels, n_rows)."""
@@ -348,14 +396,18 @@ def coefficients(problem, solution):
 
 
 def contributions(features, widths, coefficients):
-    """Return ``phi_m(x)'v_kjm``, (n_rows, n_problems, l, M), for coefficients (n_problems, l, R)."""
+    """Return ``phi_m(x)'v_kjm``, (n_rows, n_problems, l, M), for coefficients (n_problems, l, R).
+
+    `features` is one table, or a list of the kernels' own.
+    """
     n_problems, n_clusters = coefficients.shape[:2]
-    parts = np.empty((len(features), n_problems, n_clusters, len(widths)))
-    first = 0
-    for m, width in enumerate(widths):
-        own = coefficients[:, :, first : first + width].reshape(-1, width)
-        parts[..., m] = (features[:, first : first + width] @ own.T).reshape(parts.shape[:3])
-        first += width
+    edges = np.cumsum([0, *widths])
+    if isinstance(features, np.ndarray):
+        features = [features[:, first:last] for first, last in pairwise(edges)]
+    parts = np.empty((features[0].shape[0], n_problems, n_clusters, len(widths)))
+    for m, (first, last) in enumerate(pairwise(edges)):
+        own = coefficients[:, :, first:last].reshape(-1, last - first)
+        parts[..., m] = (features[m] @ own.T).reshape(parts.shape[:3])
     return parts
 
 

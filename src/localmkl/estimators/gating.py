@@ -20,7 +20,6 @@ from localmkl.kernels.features import fit_features
 from localmkl.kernels.stack import NormalizedGrams, fit_kernel, take_rows
 from localmkl.kernels.viewed import in_one_view, view_read
 from localmkl.stacks import FactorStack, Stack
-from localmkl.stacks.factors import feature_blocks
 
 PARTITION = ("normalize", "gate", "gate_kernel", "n_clusters", "n_init", "random_state")
 """Parameters that the partition of the training rows depends on, beside the kernels."""
@@ -87,14 +86,16 @@ class GateKernel:
         if self.own is not None:
             return self.own(X)
         if self.index is not None:
-            return stack.block(self.index) * factors[self.index]
+            m = self.index % stack.n_kernels
+            weight = np.array([[factors[m]]])
+            return stack.only(m).combine(weight, np.ones((len(stack), 1)))
         return stack.combine((factors / len(factors))[None, :], np.ones((len(stack), 1)))
 
     def cross_gram(self, X, grams, rows=slice(None)):
         """Return k0 between a block of rows and the reference rows of the fit."""
         if self.own is not None:
             return self.own(X, grams.source.Y)
-        return grams.mean(rows) if self.index is None else grams.block(self.index, rows)
+        return grams.mean(rows) if self.index is None else grams.matrix(self.index, rows)
 
 
 class FeatureGateKernel(GateKernel):
@@ -304,14 +305,14 @@ def _partition_on_features(estimator, X, stack, sample_weight, weights, unlabele
     if len(chosen) > GATE_ROWS:
         rng = check_random_state(estimator.random_state)
         chosen = np.sort(rng.choice(chosen, GATE_ROWS, replace=False))
-    features = kernel.cross_gram(take(X, chosen) if seen else None, grams, chosen)
+    features = np.asarray(kernel.cross_gram(take(X, chosen) if seen else None, grams, chosen))
     partition = KernelKMeansGate(
         estimator.n_clusters, None, n_init=estimator.n_init, random_state=estimator.random_state
     ).fit(features @ features.T, None if weights is None else weights[chosen])
     partition.averages_ = features.T @ partition.averages_
     blocks = (
         partition.distances(kernel.cross_gram(take_rows(X, rows) if seen else None, grams, rows))
-        for rows in feature_blocks(n_rows)
+        for rows in grams.blocks()
     )
     return kernel, partition, np.concatenate(list(blocks)), weights
 

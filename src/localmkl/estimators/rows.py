@@ -14,10 +14,14 @@ from localmkl.views import Views
 BLOCK_ENTRIES = 2**22 + 2**19
 """Entries of one cross-Gram that prediction holds: just more than the C library keeps when they are freed."""
 
+DEVICE_ENTRIES = 2**26
+"""The same on a device."""
 
-def row_blocks(n_rows, n_columns):
+
+def row_blocks(n_rows, n_columns, *, on_device=False):
     """Return slices over the rows whose cross-Gram stays small."""
-    step = max(1, BLOCK_ENTRIES // max(n_columns, 1))
+    entries = DEVICE_ENTRIES if on_device else BLOCK_ENTRIES
+    step = max(1, entries // max(n_columns, 1))
     return [slice(start, min(start + step, n_rows)) for start in range(0, n_rows, step)]
 
 

@@ -41,10 +41,12 @@ class CrossGrams:
         New rows, and the training rows that they are compared with.
     known : GramStack, optional
         Their Grams, where there are some already.
+    device : torch.device, optional
+        Where matrices are computed; here by default.
     """
 
-    def __init__(self, kernels, X, Y, known=None):
-        self.kernels, self.X, self.Y, self.known = kernels, X, Y, known
+    def __init__(self, kernels, X, Y, known=None, device=None):
+        self.kernels, self.X, self.Y, self.known, self.device = kernels, X, Y, known, device
         self.n_kernels = len(kernels)
         self.shape = (_count(X), _count(Y))
         self._group = {m: members for members in sweeps(kernels) for m in members}
@@ -75,6 +77,18 @@ class CrossGrams:
         together[0].write_together(together, X, Y, grams, range(len(members)))
         self._waiting.update(zip(members, grams, strict=True))
         return self._waiting.pop(m)
+
+    def matrix(self, m, rows=slice(None), columns=slice(None)):
+        """Return a part of the m-th Gram, wherever it is computed, to be multiplied with arrays."""
+        m %= self.n_kernels
+        if self.known is not None:
+            return self.known.matrix(m, rows, columns)
+        X, Y = take_rows(self.X, rows), take_rows(self.Y, columns)
+        if self.device is None or _count(Y) == 0:
+            return self.block(m, rows, columns)
+        from localmkl.kernels.on_device import cross_matrix
+
+        return cross_matrix(self.kernels[m], X, Y, self.device)
 
     def diagonals(self):
         """Return ``k_m(x, x)`` of the new rows, (n_kernels, n_rows)."""
@@ -214,7 +228,7 @@ def learn_factors(kind, stack, sample_weight=None, shares=1.0):
     weights = np.ones(stack.shape[0]) if sample_weight is None else sample_weight
     weights = weights / weights.sum()
     mean = stack.norms(weights[:, None])[0] if kind == "multiplicative" else np.zeros(stack.n_kernels)
-    return factors_of(stack.diagonals() @ weights / shares, mean / np.square(shares))
+    return factors_of(stack.traces(weights) / shares, mean / np.square(shares))
 
 
 def shares_present(kernels, X, sample_weight=None):
@@ -306,6 +320,25 @@ class NormalizedGrams:
             part *= self.column_scales[m, columns]
         return part
 
+    def matrix(self, m, rows=slice(None), columns=slice(None)):
+        """Return a part of the m-th normalised Gram, wherever it is, to be multiplied with arrays."""
+        if not self.on_device:
+            return self.block(m, rows, columns)
+        left = None if self.row_scales is None else self.row_scales[m, rows]
+        right = None if self.column_scales is None else self.column_scales[m, columns]
+        part = self.source.matrix(m, rows, columns)
+        return (
+            self.block(m, rows, columns)
+            if isinstance(part, np.ndarray)
+            else part.scaled(self.factors[m], left, right)
+        )
+
+    @property
+    def on_device(self):
+        """Whether Grams are computed or kept on a device."""
+        known = getattr(self.source, "known", None)
+        return (self.source if known is None else known).device is not None
+
     def note(self, rows, make):
         """Return what ``make()`` returned, now or before, for a block of rows."""
         if self.notes is None:
@@ -317,9 +350,9 @@ class NormalizedGrams:
 
     def mean(self, rows=slice(None), columns=slice(None)):
         """Return a part of the uniform combination of all kernels."""
-        total = self.block(0, rows, columns)
+        total = self.matrix(0, rows, columns)
         for m in range(1, len(self.factors)):
-            total += self.block(m, rows, columns)
+            total += self.matrix(m, rows, columns)
         total /= len(self.factors)
         return total
 

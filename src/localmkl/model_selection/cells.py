@@ -18,7 +18,7 @@ from localmkl.estimators.column import decided_together, fit_column
 from localmkl.estimators.gating import GATE_MATRICES
 from localmkl.estimators.groups import Grouped
 from localmkl.estimators.rows import BLOCK_ENTRIES
-from localmkl.stacks import Stack
+from localmkl.stacks import Stack, device_of
 
 
 @dataclass(frozen=True)
@@ -116,6 +116,8 @@ class Job:
         return max(on_folds), max(self._bytes_of_fit(model, count_rows(self.X), 1) for model in models)
 
     def _bytes_of_fit(self, model, n_samples, side_by_side):
+        if model._device is not None or device_of(self.X) is not None:
+            return 0
         given = isinstance(self.X, Stack)
         n_kernels = self.X.n_kernels if given else model._count_kernels(self.X)
         itemsize = self.X.dtype.itemsize if given and model.normalize != COSINE else NUMBER

@@ -17,9 +17,9 @@ from localmkl.estimators.base import COSINE
 from localmkl.estimators.context import FoldContext, identity
 from localmkl.estimators.factors import features_bytes, unit_rows
 from localmkl.kernels import compute_stack, fit_kernels
-from localmkl.kernels.stack import cosine_scales, take_rows
+from localmkl.kernels.stack import cosine_scales, cosine_stack, take_rows
 from localmkl.kernels.vectors import CallableKernel
-from localmkl.stacks import FactorStack, GramStack, Stack
+from localmkl.stacks import FactorStack, GramStack, Stack, device_of
 
 WORKER = 2**27
 """Bytes of a worker process before it does anything."""
@@ -38,6 +38,7 @@ class SharedGrams:
     def __init__(self, X, *, in_files):
         self.X, self.in_files = X, in_files
         self.lighter = FEWER  # what is said where memory is too little
+        self.on_device = False
         self._stacks: dict = {}
 
     def __enter__(self):
@@ -95,7 +96,9 @@ class SharedGrams:
             )
 
     def _bytes_of(self, states, cosine, rank):
-        """Return the bytes of a stack that is not there yet."""
+        """Return the bytes of memory of a stack that is not there yet."""
+        if self.on_device:
+            return 0
         if isinstance(self.X, FactorStack):
             return 0
         if isinstance(self.X, Stack):
@@ -124,7 +127,7 @@ class SharedGrams:
             if key[2] is not None:
                 self._stacks[key] = model._features_of(kernels, self.X, sample_weight, train)[::-1]
             else:
-                self._stacks[key] = self._make(kernels, states, key[1])
+                self._stacks[key] = self._make(model, kernels, states, key[1])
         stack, beside = self._stacks[key]
         if key[2] is not None:
             return FoldContext(stack, train, kernels, features=beside, parallel=parallel)
@@ -136,13 +139,16 @@ class SharedGrams:
         for key in list(self._stacks)[1:]:
             del self._stacks[key]
 
-    def _make(self, kernels, states, cosine):
+    def _make(self, model, kernels, states, cosine):
         """Return a stack of all rows and the scales it was divided by: ones, or the cosine scales.
 
         The cosine normalisation k(x, y) / sqrt(k(x, x) k(y, y)) learns nothing: all rows take part at once.
         """
         if kernels is None:
             self.X.check_training()
+        if model._device is not None or device_of(self.X) is not None:
+            return self._make_on_device(model, kernels, cosine)
+        if kernels is None:
             ones = np.ones((self.X.n_kernels, count_rows(self.X)))
             if cosine and isinstance(self.X, FactorStack):
                 return unit_rows(self.X), ones
@@ -161,6 +167,16 @@ class SharedGrams:
             if m not in known:
                 scales[m] = _divide(grams[m])
         return stack, scales
+
+    def _make_on_device(self, model, kernels, cosine):
+        """Do as `_make` does, on the device of a model or of the stack that was given."""
+        stack = self.X.to_device(model._device) if kernels is None else model._computed(kernels, self.X)
+        ones = np.ones((stack.n_kernels, len(stack)))
+        if not cosine:
+            return stack, ones
+        if isinstance(stack, FactorStack):
+            return unit_rows(stack), ones
+        return cosine_stack(stack, in_place=stack is not self.X), cosine_scales(stack.diagonals())
 
     def _divided(self, given):
         """Return a copy of a stack divided by its cosine scales, and these."""

@@ -46,6 +46,7 @@ class Run:
             job.model(batch.candidates[0]) for batch in {batch.group: batch for batch in batches}.values()
         ]
         grams.lighter = models[0]._lighter
+        grams.on_device = models[0]._device is not None
         self.fold_by_fold = grams.settle(
             [[job.stack_key(grams, model, fold.train) for model in models] for fold in folds],
             *job.bytes_of_fits(models, batches, folds),

@@ -101,6 +101,9 @@ class MKLSearchCV(BaseSearchCV):
         parameters, three times at most and not beyond what is allowed (an evenness of 1). Small costs are
         for `param_grid` to name: with a very small C a model may order samples well and yet give all of them
         one label.
+    device : str or None, default=None
+        Where the fits run: "cpu", "cuda", "cuda:1" or "auto". None: as the estimator says. On a GPU the stack
+        of all rows is kept there, and candidates are fitted one after the other, in this process.
     checkpoint : path-like or None, default=None
         A file of finished work. A search that is started again with the same file goes on where it was
         stopped, and gives the same table.
@@ -144,7 +147,8 @@ class MKLSearchCV(BaseSearchCV):
     (100,)
     """
 
-    follow: Any = ()  # for searches that were saved before there was such a parameter
+    follow: Any = ()  # for searches that were saved before there were such parameters
+    device: Any = None
 
     _parameter_constraints: dict = {  # noqa: RUF012
         **BaseSearchCV._parameter_constraints,
@@ -152,6 +156,7 @@ class MKLSearchCV(BaseSearchCV):
         "n_iter": [Integral, None],
         "random_state": ["random_state"],
         "follow": [list, tuple],
+        "device": [str, None],
         "checkpoint": [str, os.PathLike, None],
     }
 
@@ -167,6 +172,7 @@ class MKLSearchCV(BaseSearchCV):
         n_iter=None,
         random_state=None,
         follow=(),
+        device=None,
         checkpoint=None,
         verbose=0,
         error_score=np.nan,
@@ -186,6 +192,7 @@ class MKLSearchCV(BaseSearchCV):
         self.n_iter = n_iter
         self.random_state = random_state
         self.follow = follow
+        self.device = device
         self.checkpoint = checkpoint
 
     def fit(self, X, y=None, **params):
@@ -221,7 +228,7 @@ class MKLSearchCV(BaseSearchCV):
         folds = [Fold.of(*each) for each in enumerate(split_into_folds(cv, X, y, **routed.splitter.split))]
         scorer, refit_metric = self._get_scorers()
         job = Job(
-            estimator=clone(self.estimator),
+            estimator=self._placed(),
             candidates=self._candidates(),
             seed=self._seed(),
             X=X,
@@ -254,6 +261,22 @@ class MKLSearchCV(BaseSearchCV):
             if self.refit:
                 self._refit(job, grams)
         return self
+
+    def _placed(self):
+        """Return a copy of the estimator for the device of the search; raise if workers cannot share it."""
+        estimator = clone(self.estimator)
+        if self.device is not None:
+            if "device" not in estimator.get_params(deep=False):
+                raise ValueError(
+                    f"`device` must be None for {type(estimator).__name__}, got {self.device!r}; it is for "
+                    "the convex methods."
+                )
+            estimator.set_params(device=self.device)
+        if estimator._device is not None and effective_n_jobs(self.n_jobs) > 1:
+            raise ValueError(
+                f"`n_jobs` must be None or 1 on a device, got {self.n_jobs}; one process keeps it busy."
+            )
+        return estimator
 
     predict = _of_best("predict", "the predictions")
     decision_function = _of_best("decision_function", "the decisions")
@@ -405,7 +428,7 @@ class MKLSearchCV(BaseSearchCV):
                 )
 
     def _refit(self, job, grams):
-        best = clone(self.estimator).set_params(**clone(self.best_params_, safe=False))
+        best = clone(job.estimator).set_params(**clone(self.best_params_, safe=False))
         start = time.perf_counter()
         weights = job.fit_params_of(None).get("sample_weight")
         context = grams.context(best, None, weights, parallel=True)

@@ -27,6 +27,8 @@ from localmkl.solvers.objective import dual_norm
 
 AUDITED_ROWS = 16
 """Rows of every certificate that are computed twice: a wrong row among n is found with probability 16 / n."""
+BOUNDED_ROWS = 2**16
+"""Rows of features on a device whose rounding errors are bounded at a time."""
 SPARE = 8
 """Operations beside the sums, of each entry: products with factors, memberships and weights."""
 SLACK = 1e-9
@@ -145,7 +147,59 @@ def _judge_factors(problem, weights, alpha, dtype):
     factors = np.ones(stack.n_kernels) if stack.factors is None else stack.factors
     norms = stack.fold(np.square(sums)) * factors
     scores = stack.scores(problem.memberships, stack.spread(weights * factors) * sums)
-    return _weigh_up(problem, weights, alpha, norms, scores, stack.n_terms)
+    share = gamma(stack.n_terms, dtype) + gamma(weights.size, dtype)
+    return _weigh_up(problem, weights, alpha, norms, scores, share, _bounds(problem, weights, alpha, share))
+
+
+def judge_on_device(problem, weights, alpha, tol=np.inf):
+    """Return the `Solution` as `judge_factors` does, of a `FactorStack` on a device, which is not trusted.
+
+    Sums of some features, and the scores of some rows, are computed again in plain NumPy; if they differ by
+    more than rounding, all are, and it is said.
+    """
+    stack, rows = problem.stack, np.arange(problem.n_samples)
+    parts = problem.cluster_parts(alpha)
+    factors = np.ones(stack.n_kernels) if stack.factors is None else stack.factors
+    sums = stack.moments_of(rows, parts)
+    images = stack.spread(weights * factors) * sums
+    scores = stack.scores_of(rows, problem.memberships, images, True)
+    share = gamma(stack.n_terms, np.float64) + gamma(weights.size, np.float64)
+    bounds = _bounds_by_blocks(problem, weights, parts, share)
+    rng = np.random.default_rng(zlib.crc32(alpha.tobytes()))
+    columns = rng.choice(stack.n_features, size=min(AUDITED_ROWS, stack.n_features), replace=False)
+    picked = rng.choice(problem.n_samples, size=min(AUDITED_ROWS, problem.n_samples), replace=False)
+    allowed = 2.0 * share * stack.spread(bounds[0] / np.sqrt(factors))[:, columns]
+    agree = np.all(np.abs(sums[:, columns] - stack.column_moments(parts, columns)) <= allowed)
+    again = stack[picked].scores(problem.memberships[picked], images)
+    if agree and np.all(np.abs(scores[picked] - again) <= 2.0 * bounds[1][picked]):
+        norms = stack.fold(np.square(sums)) * factors
+        solution = _weigh_up(problem, weights, alpha, norms, scores, share, bounds)
+        undecided = solution.gap > tol >= solution.gap - 2.0 * solution.rounding
+        return judge_factors(problem, weights, alpha, tol) if undecided else solution
+    warnings.warn(
+        f"The sums of {problem.n_samples} rows on {str(stack.device)!r} disagree with NumPy's, which are "
+        "used instead; the answer is right, but please report it.",
+        RuntimeWarning,
+        stacklevel=2,
+    )
+    return judge_factors(problem, weights, alpha, tol)
+
+
+def _bounds_by_blocks(problem, weights, parts, share):
+    """Return what `_bounds` does, of features on a device, without arrays of kernels by rows."""
+    stack, c = problem.stack, problem.memberships
+    blocks = [slice(start, start + BOUNDED_ROWS) for start in range(0, len(parts), BOUNDED_ROWS)]
+    sizes, span = np.zeros(weights.shape), 0.0
+    for rows in blocks:
+        reach = np.sqrt(stack.row_diagonals(rows))
+        sizes += sizes_of(reach, parts[rows])
+        span = max(span, float(np.max(np.sum(c[rows] ** 2, axis=1) * np.sum(reach**2, axis=0))))
+    sizes *= 1.0 + share
+    errors = np.empty(len(parts))
+    for rows in blocks:
+        reach = np.sqrt(stack.row_diagonals(rows))
+        errors[rows] = 2.0 * share * np.einsum("ij,ji->i", c[rows], (weights * sizes) @ reach)
+    return sizes, errors, span
 
 
 def products_of(problem, alpha, dtype=np.float64):
@@ -168,7 +222,7 @@ def audited_products(problem, vectors):
     if np.all(np.abs(products[:, :, picked] - again) <= allowed * reach[:, picked]):
         return products
     warnings.warn(
-        f"The compiled products of {problem.n_samples} rows disagree with NumPy's, which are used instead; "
+        f"The products of {problem.n_samples} rows disagree with NumPy's, which are used instead; "
         "the answer is right, but please report it.",
         RuntimeWarning,
         stacklevel=2,
@@ -192,19 +246,22 @@ def _judge(problem, weights, alpha, products):
     parts = problem.cluster_parts(alpha.astype(products.dtype))
     norms = np.maximum(np.einsum("jmi,ij->jm", products, parts), 0.0)
     scores = np.einsum("ij,jm,jmi->i", problem.memberships, weights, products, optimize=True)
-    return _weigh_up(problem, weights, alpha, norms, scores, problem.n_samples)
+    share = gamma(problem.n_samples, products.dtype) + gamma(weights.size, products.dtype)
+    return _weigh_up(problem, weights, alpha, norms, scores, share, _bounds(problem, weights, alpha, share))
 
 
-def _weigh_up(problem, weights, alpha, norms, scores, n_terms):
-    """Return the `Solution`, given norms and scores that are sums of so many terms, in their precision."""
-    dtype = scores.dtype.type
-    parts = problem.cluster_parts(alpha)
+def _bounds(problem, weights, alpha, share):
+    """Return the sizes S, bounds of the errors of the scores, and the span of `Terms`."""
     reach = reaches(problem)
-    sizes = sizes_of(reach, parts)
-    share = gamma(n_terms, dtype) + gamma(weights.size, dtype)
-    errors = score_errors(problem, weights * sizes, reach, share)
+    sizes = sizes_of(reach, problem.cluster_parts(alpha))
+    return sizes, score_errors(problem, weights * sizes, reach, share), span_of(problem, reach)
+
+
+def _weigh_up(problem, weights, alpha, norms, scores, share, bounds):
+    """Return the `Solution`, given norms and scores, a sum's relative error, and `_bounds`."""
+    sizes, errors, span = bounds
     quadratic = quadratics(weights, norms, sizes, problem.p, share)
-    terms = Terms(scores, errors, span_of(problem, reach), **quadratic)
+    terms = Terms(scores, errors, span, **quadratic)
     intercept, primal, dual, gap, rounding = bracket(problem, alpha, terms)
     if not feasible(problem, weights, alpha):
         gap, rounding = np.inf, 0.0

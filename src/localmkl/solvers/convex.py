@@ -87,6 +87,8 @@ def solve_all(problems, starts=None, *, solver="newton", tol=1e-3, max_iter=500,
     ----------
     Lei, Binder, Dogan, Kloft: Localized Multiple Kernel Learning - A Convex Approach, Algorithm 1.
     """
+    if problems[0].stack.device is not None:
+        return [_solve_on_device(problem, solver, tol, max_iter, callback) for problem in problems]
     starts = [even_start(problem) for problem in problems] if starts is None else starts
     options = {"solver": solver, "tol": tol, "max_iter": max_iter, "callback": callback}
     solutions: list[Solution] = []
@@ -108,6 +110,17 @@ def solve_all(problems, starts=None, *, solver="newton", tol=1e-3, max_iter=500,
             solution = _again(problems[place], solution, options)
         solutions[place] = solution
     return solutions
+
+
+def _solve_on_device(problem, solver, tol, max_iter, callback):
+    """Return the answer of the joint interior point: the one solver for devices."""
+    from localmkl.solvers.joint import solve_joint
+
+    if solver != SOLVERS[0]:
+        raise ValueError(
+            f"`solver` must be {SOLVERS[0]!r} on a device, got {solver!r}; set device='cpu' for others."
+        )
+    return solve_joint(problem, tol=tol, max_iter=max_iter, callback=callback)
 
 
 def _again(problem, solution, options):

@@ -48,8 +48,8 @@ class Loss(ABC):
         return np.abs(alpha * y)
 
 
-class Boxed(Loss):
-    """A loss whose dual is ``y'alpha - tube |alpha|_1 - 1/2 sum_i ridge_i alpha_i^2`` on a box."""
+class QuadraticDual(Loss):
+    """A loss whose dual is ``y'alpha - tube |alpha|_1 - 1/2 sum_i ridge_i alpha_i^2``, in a box or not."""
 
     @property
     def tube(self) -> float:
@@ -65,6 +65,10 @@ class Boxed(Loss):
 
     def dual_sizes(self, alpha, y, C):  # noqa: D102
         return np.abs(alpha) * (np.abs(y) + self.tube) + 0.5 * self.ridge(C) * alpha**2
+
+
+class Boxed(QuadraticDual):
+    """A loss whose dual is quadratic on a box."""
 
 
 class PiecewiseLinear(Boxed):
@@ -322,7 +326,7 @@ class Quantile(PiecewiseLinear):
 
 
 @dataclass(frozen=True)
-class SquaredError(Smooth):
+class SquaredError(QuadraticDual, Smooth):
     """``(y - f)^2 / 2``: kernel ridge regression with penalty 1 / C.
 
     Examples
@@ -344,11 +348,8 @@ class SquaredError(Smooth):
         far = np.where(C > 0.0, np.inf, 0.0)
         return -far, far
 
-    def dual_terms(self, alpha, y, C):  # noqa: D102
-        return y * alpha - 0.5 * _inverse(C) * alpha**2
-
-    def dual_sizes(self, alpha, y, C):  # noqa: D102
-        return np.abs(y * alpha) + 0.5 * _inverse(C) * alpha**2
+    def ridge(self, C):  # noqa: D102
+        return _inverse(C)
 
 
 @dataclass(frozen=True)

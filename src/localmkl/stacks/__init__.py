@@ -7,6 +7,6 @@ Nothing outside of this package reads the numbers themselves; `GramStack` keeps 
 
 from localmkl.stacks.dense import GramStack, cosine_scales
 from localmkl.stacks.factors import FactorStack
-from localmkl.stacks.interface import Stack
+from localmkl.stacks.interface import Stack, device_of
 
-__all__ = ["FactorStack", "GramStack", "Stack", "cosine_scales"]
+__all__ = ["FactorStack", "GramStack", "Stack", "cosine_scales", "device_of"]

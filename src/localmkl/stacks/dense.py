@@ -3,6 +3,7 @@
 import numpy as np
 
 from localmkl import _checks
+from localmkl._devices import is_tensor
 from localmkl.backends import load
 from localmkl.stacks.interface import Stack
 
@@ -18,7 +19,8 @@ class GramStack(Stack):
     Parameters
     ----------
     grams : array-like of shape (n_kernels, n_rows, n_columns), or a list of matrices
-        Arrays of float32 and float64 are used as they are.
+        Arrays of float32 and float64 are used as they are. A tensor of PyTorch stays on its device, and so
+        does everything that is computed with it.
     diagonals : array-like of shape (n_kernels, n_rows), optional
         ``k_m(x, x)`` of the rows; only needed to predict from cross-Grams under
         ``normalize="cosine"``. A square stack knows its own.
@@ -34,11 +36,22 @@ class GramStack(Stack):
     (2, 3)
     """
 
+    def __new__(cls, grams=None, diagonals=None):
+        """Return the stack that suits where the numbers are."""
+        if cls is GramStack and _are_tensors(grams):
+            from localmkl.stacks.device import DeviceGramStack
+
+            return object.__new__(DeviceGramStack)
+        return object.__new__(cls)
+
     def __init__(self, grams, diagonals=None):
         super().__init__()
         self.grams = _checks.check_grams(grams)
+        self._set_diagonals(diagonals)
+
+    def _set_diagonals(self, diagonals):
         self._diagonals = None if diagonals is None else np.asarray(diagonals, dtype=np.float64)
-        expected = self.grams.shape[:2]
+        expected = tuple(self.grams.shape[:2])
         if self._diagonals is not None and self._diagonals.shape != expected:
             raise ValueError(
                 f"`diagonals` must have shape (n_kernels, n_rows) = {expected}, got {self._diagonals.shape}."
@@ -145,6 +158,14 @@ class GramStack(Stack):
             gram *= own
         return GramStack(grams).vouch("finite", "symmetric")
 
+    def to_device(self, device):
+        """Return the stack of these rows and columns on a device; None is here."""
+        if device is None:
+            return self
+        from localmkl.stacks.transfer import grams_to
+
+        return grams_to(self, device)
+
     def kernels_first(self):
         """Return the stack of an array whose last axis counts the kernels, as MATLAB has it."""
         return GramStack(np.moveaxis(self.grams, 2, 0))
@@ -171,6 +192,10 @@ class GramStack(Stack):
 
     def _check_symmetric(self):
         _checks.check_training_grams(self.grams)
+
+
+def _are_tensors(grams):
+    return is_tensor(grams) or (isinstance(grams, list | tuple) and len(grams) > 0 and is_tensor(grams[0]))
 
 
 def _owner(array):

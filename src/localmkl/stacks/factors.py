@@ -9,6 +9,7 @@ from itertools import pairwise
 import numpy as np
 
 from localmkl._checks import check_integer
+from localmkl._devices import is_tensor
 from localmkl.backends import load
 from localmkl.stacks.interface import Stack
 
@@ -27,7 +28,8 @@ class FactorStack(Stack):
     Parameters
     ----------
     features : list of array-like of shape (n_rows, n_features_m)
-        The features Phi_m of each kernel, float32 or float64.
+        The features Phi_m of each kernel, float32 or float64. Tensors of PyTorch stay on their device, and so
+        does everything that is computed with them.
 
     Examples
     --------
@@ -39,6 +41,14 @@ class FactorStack(Stack):
     >>> bool(np.allclose(stack.block(0), X[:, :2] @ X[:, :2].T))
     True
     """
+
+    def __new__(cls, features=None):
+        """Return the stack that suits where the numbers are."""
+        if cls is FactorStack and isinstance(features, list | tuple) and features and is_tensor(features[0]):
+            from localmkl.stacks.device import DeviceFactorStack
+
+            return object.__new__(DeviceFactorStack)
+        return object.__new__(cls)
 
     def __init__(self, features):
         super().__init__()
@@ -65,9 +75,9 @@ class FactorStack(Stack):
         for m, width in enumerate(widths):
             check_integer(f"widths[{m}]", width, low=1)
         edges = np.concatenate([[0], np.cumsum(widths)])
-        if np.ndim(table) != 2 or table.shape[1] != edges[-1]:
+        if len(table.shape) != 2 or table.shape[1] != edges[-1]:
             raise ValueError(
-                f"`table` must have the {edges[-1]} columns of `widths`, got shape {np.shape(table)}."
+                f"`table` must have the {edges[-1]} columns of `widths`, got shape {tuple(table.shape)}."
             )
         return cls([table[:, first:last] for first, last in pairwise(edges)])
 
@@ -214,6 +224,21 @@ class FactorStack(Stack):
             scores[block] = np.einsum("ij,ij->i", memberships[block], parts)
         return scores
 
+    def project(self, columns):
+        """Return ``Phi v_j`` for `columns` v_j (n_features, k), as (n, k)."""
+        found = np.empty((len(self), columns.shape[1]))
+        for block in feature_blocks(len(self)):
+            found[block] = self.features(block) @ columns
+        return found
+
+    def to_device(self, device):
+        """Return the stack of these rows on a device; None is here."""
+        if device is None:
+            return self
+        from localmkl.stacks.transfer import features_to
+
+        return features_to(self, device)
+
     def moments_of(self, rows, vectors):
         """Return ``Phi' u_j`` of some rows, fast; sums are of float64."""
         compiled, sums = load(self.backend, "factors_"), np.zeros((vectors.shape[1], self.n_features))
@@ -281,9 +306,10 @@ class FactorStack(Stack):
                     raise ValueError(f"The features of kernel {m} hold NaN or infinity.")
 
 
-def feature_blocks(n_rows):
+def feature_blocks(n_rows, step=None):
     """Return the slices of rows that are read one after the other."""
-    return [slice(start, min(start + BLOCK_ROWS, n_rows)) for start in range(0, n_rows, BLOCK_ROWS)]
+    step = BLOCK_ROWS if step is None else step
+    return [slice(start, min(start + step, n_rows)) for start in range(0, n_rows, step)]
 
 
 def _listed(features):

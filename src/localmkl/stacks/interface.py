@@ -11,6 +11,7 @@ the meaning of each answer, the oracle of the tests and the auditor of every cer
 import uuid
 from abc import ABC, abstractmethod
 from copy import copy
+from typing import Any
 
 import numpy as np
 
@@ -36,6 +37,8 @@ class Stack(ABC):
     """Name of the backend that computes with what this stack returns."""
     parallel = True
     """Whether answers may use all threads."""
+    device: Any = None
+    """The ``torch.device`` that the numbers are on; None where they are in memory, or in a file."""
 
     def __init__(self):
         self.origin = uuid.uuid4().hex
@@ -120,6 +123,10 @@ class Stack(ABC):
             values *= self.factors[m]
         return values
 
+    def matrix(self, m, rows=slice(None), columns=slice(None)):
+        """Return a part of the m-th kernel, wherever it is, to be multiplied with arrays."""
+        return self.block(m, rows, columns)
+
     def _unscaled(self, m, rows=slice(None), columns=slice(None)):
         part = self[rows, columns]
         return self.read(m, part.rows, part.columns)
@@ -129,6 +136,16 @@ class Stack(ABC):
         known = self.whole_diagonals()
         known = np.array(known if self.rows is None else known[:, self.rows], dtype=np.float64)
         return known if self.factors is None else known * self.factors[:, None]
+
+    def traces(self, weights):
+        """Return ``sum_i w_i k_m(x_i, x_i)`` of each kernel."""
+        return self.diagonals() @ weights
+
+    def to_device(self, device):
+        """Return the stack on a device; None is here."""
+        if device is None:
+            return self
+        raise TypeError(f"A `{type(self).__name__}` cannot be moved to {str(device)!r}; use `GramStack`.")
 
     def combine(self, weights, memberships, out=None):
         """Return the combined kernel of the rows, in `out` where that is given.
@@ -279,6 +296,11 @@ class Stack(ABC):
     def _check_symmetric(self):
         """Raise if any kernel is not symmetric; what computes them may leave this to them."""
         return
+
+
+def device_of(rows):
+    """Return the device of rows that are a stack on one; else None."""
+    return rows.device if isinstance(rows, Stack) else None
 
 
 class OneKernel(Stack):

@@ -1,0 +1,26 @@
+"""Every test here runs with tensors in memory, and once more on a GPU where there is one."""
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+
+@pytest.fixture(params=["cpu", pytest.param("cuda", marks=pytest.mark.cuda)])
+def device(request):
+    if request.param == "cuda" and not torch.cuda.is_available():
+        pytest.skip("there is no GPU that PyTorch can use")
+    return torch.empty(0, device=request.param).device  # with its number
+
+
+@pytest.fixture
+def on_device(device, monkeypatch):
+    """Let estimators take "cuda" for the device of the test; return its name."""
+    from localmkl import _devices
+    from localmkl.estimators import convex
+
+    def find(name):
+        _devices.check_device(name)
+        return None if name == "cpu" else device
+
+    monkeypatch.setattr(convex, "find_device", find)
+    return "cuda"
