@@ -13,6 +13,9 @@ NAMES = sorted(
     if m.name not in ("against", "harness", "references", "figures", "hostile", "quality", "__main__")
 )
 
+ON_A_GPU = ("devices",)
+"""Benchmarks that run only where they are asked for."""
+
 
 def main():
     parser = argparse.ArgumentParser(prog="benchmarks", description=__doc__)
@@ -22,7 +25,7 @@ def main():
     parser.add_argument("--smoke", action="store_true", help="tiny sizes: does the code run?")
     parser.add_argument("--out", default="benchmarks/results", help="folder of the JSON files")
     arguments = parser.parse_args()
-    for name in arguments.names or NAMES:
+    for name in arguments.names or [name for name in NAMES if name not in ON_A_GPU]:
         rows = import_module(f"benchmarks.{name}").run(arguments.smoke)
         harness.show(name, rows)
         if not arguments.smoke:

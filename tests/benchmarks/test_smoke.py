@@ -12,7 +12,7 @@ from benchmarks.__main__ import NAMES
 
 from benchmarks import harness
 
-LONG = ("factors", "gates", "memory", "said", "search", "sparse_text", "tasks")
+LONG = ("devices", "factors", "gates", "memory", "said", "search", "sparse_text", "tasks")
 """Benchmarks that take ten seconds and more also with tiny sizes: they start processes, or search."""
 
 

@@ -147,7 +147,7 @@ def test_auto_is_the_processor_where_there_is_no_gpu(monkeypatch):
 
 def test_too_little_memory_on_a_device_is_said_before_it_is_taken(on_device, monkeypatch):
     monkeypatch.setattr(_devices, "free_bytes", lambda device: 10_000)
-    said = r"Fitting 4 kernels on 120 rows needs [\d,]+ bytes on '\w+', 10,000 bytes are free there; take"
+    said = r"Fitting 4 kernels on 120 rows needs [\d,]+ bytes on '[\w:]+', 10,000 bytes are free there; take"
     with pytest.raises(MemoryError, match=said):
         CLMKLClassifier(device=on_device).fit(X, Y)
     with pytest.raises(MemoryError, match="2 Grams of 120 x 120 needs"):

@@ -86,9 +86,8 @@ def check_device_option(name):
         find_device(name)
     except (ImportError, ValueError) as error:
         said = str(error).replace(f"`device={name!r}`", f"--device {name}").replace("`device`", "--device")
-        raise Misuse(
-            said.replace("device='cpu'", "--device cpu").replace("set --device", "give --device")
-        ) from error
+        said = said.replace("set device='cpu' or 'auto'", "give --device cpu or auto")
+        raise Misuse(said.replace("set device='cpu'", "give --device cpu")) from error
 
 
 class Command(TyperCommand):

@@ -20,7 +20,7 @@ from localmkl.stacks.device import ROOM
 
 JITTER = 1e-14
 """First share of the mean diagonal entry that is added to a matrix that cannot be factorised."""
-LARGEST = 1e5
+LARGEST = 1e4
 """Entries of S E S up to which its products may be rounded to 11 bits: errors are 1e-5 of that, beside 1."""
 LARGER = 100.0
 """The factor by which more is added the next time."""
