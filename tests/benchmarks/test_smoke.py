@@ -12,7 +12,18 @@ from benchmarks.__main__ import NAMES
 
 from benchmarks import harness
 
-LONG = ("devices", "factors", "gates", "memory", "said", "search", "sparse_text", "tasks")
+LONG = (
+    "devices",
+    "factors",
+    "gates",
+    "memory",
+    "report",
+    "said",
+    "search",
+    "sequences",
+    "sparse_text",
+    "tasks",
+)
 """Benchmarks that take ten seconds and more also with tiny sizes: they start processes, or search."""
 
 

@@ -46,7 +46,7 @@ def test_auto_is_the_processor_where_there_is_no_gpu(call, table, no_gpu):
     call("fit", table.train, "--target", "state", "--names", "id", "--device", "auto", "--quiet")
 
 
-@pytest.mark.parametrize("options", [[], ["--rank", "20"], ["--tune", "--C", "1,3", "--p", "2"]])
+@pytest.mark.parametrize("options", [[], ["--rank", "20"]])
 def test_models_of_a_device_are_those_of_the_processor_and_for_every_machine(
     call, table, tensors, options, tmp_path
 ):

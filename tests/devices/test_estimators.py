@@ -97,7 +97,7 @@ def test_a_stack_of_tensors_stays_where_it_is(device):
 
 @pytest.mark.parametrize("settings", [{}, {"normalize": "cosine"}, {"n_components": 20}], ids=str)
 def test_a_search_on_a_device_scores_as_on_the_processor(settings, on_device):
-    grid = {"C": [0.3, 3.0], "p": [1, 2]}
+    grid = {"C": [0.3, 3.0]}
     model = CLMKLClassifier(random_state=0, tol=1e-6, **settings)
     here = MKLSearchCV(model, grid, cv=3, scoring="roc_auc").fit(X, Y)
     there = MKLSearchCV(model, grid, cv=3, scoring="roc_auc", device=on_device).fit(X, Y)
@@ -176,3 +176,48 @@ def test_rows_on_a_cluster_are_for_processors(on_device):
     rows = dask.from_array(X, chunks=(60, -1))
     with pytest.raises(ValueError, match="device='cpu'"):
         CLMKLClassifier(device=on_device).fit(rows, dask.from_array(Y, chunks=60))
+
+
+def test_a_cosine_search_predicts_new_rows_as_on_the_processor(on_device):
+    model = CLMKLClassifier([Linear(), RBF()], normalize="cosine", random_state=0, tol=1e-7)
+    models = [
+        MKLSearchCV(model, {"C": [1.0]}, cv=2, device=one).fit(3.0 * X[:80], Y[:80]).best_estimator_
+        for one in ("cpu", on_device)
+    ]
+    np.testing.assert_allclose(models[1].cosine_scales_, models[0].cosine_scales_)
+    decisions = [model.decision_function(3.0 * X[80:]) for model in models]
+    np.testing.assert_allclose(*decisions, atol=2e-3)
+
+
+def test_lmkl_refuses_a_stack_on_a_device(device):
+    grams = torch.as_tensor(np.stack([X @ X.T, (X @ X.T) ** 2])).to(device)
+    with pytest.raises(ValueError, match="LMKL needs Grams in memory"):
+        LMKLClassifier("precomputed").fit(GramStack(grams), Y)
+
+
+def test_factors_of_a_stack_do_not_change_its_cosine(device):
+    grams = np.stack([X @ X.T, (1.0 + X @ X.T) ** 2])
+    stacks = [GramStack(grams), GramStack(torch.as_tensor(grams).to(device))]
+    models = [
+        CLMKLClassifier("precomputed", normalize="cosine", random_state=0, tol=1e-7).fit(
+            stack.scaled([3.0, 7.0]), Y
+        )
+        for stack in stacks
+    ]
+    weights = [model.kernel_weights_ for model in models]
+    np.testing.assert_allclose(*weights, atol=1e-3)
+
+
+def test_maps_of_models_on_a_device_are_drawn(on_device):
+    from localmkl.explain import sample_map
+
+    for settings in ({}, {"n_components": 20}, {"gate_kernel": 1}):
+        model = CLMKLClassifier(random_state=0, device=on_device, **settings).fit(X, Y)
+        assert sample_map(model, X).coordinates.shape == (120, 2)
+
+
+def test_rows_in_any_memory_order_are_taken(on_device):
+    rows = X[::-1]
+    model = CLMKLClassifier(random_state=0, device=on_device).fit(rows, Y[::-1])
+    rows.setflags(write=False)
+    assert model.predict(rows).shape == (120,)

@@ -217,3 +217,29 @@ def test_a_matrix_that_cannot_be_factorised_gets_a_larger_diagonal(device):
     np.testing.assert_allclose((lower @ lower.T).cpu(), np.ones((3, 3)), atol=1e-6)
     with pytest.raises(FloatingPointError, match="positive definite"):
         systems.factor((-one).clone)
+
+
+@pytest.mark.parametrize("p", [1, 60, 1000])
+def test_equal_kernels_and_large_norms_are_no_trap(p, device):
+    grams, targets, memberships = rows(n=40)
+    stack = GramStack(torch.as_tensor(np.stack([grams[0]] * 5)).to(device))
+    found = solve_convex(Problem(stack, memberships, np.sign(targets), np.ones(40), Hinge(), p), tol=1e-4)
+    assert np.isfinite(found.gap)
+    assert found.gap <= (1e-4 if p == 1 else 1.0)
+
+
+@pytest.mark.parametrize("loss", [SquaredError(), Huber(1e6)], ids=name)
+def test_targets_may_be_in_any_unit(loss, device):
+    grams, targets, memberships = rows(n=40)
+    stack = GramStack(torch.as_tensor(grams).to(device))
+    found = solve_convex(Problem(stack, memberships, 1e7 * targets, np.ones(40), loss, 2), tol=1e-4)
+    assert found.converged
+
+
+def test_a_kernel_of_factor_zero_brings_no_warning(device):
+    grams, targets, memberships = rows(n=40)
+    stack = both("features", grams, device)[1].scaled([2.0, 0.0, 1.0])
+    problem = Problem(stack, memberships, np.sign(targets), np.ones(40), Hinge(), 2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert solve_convex(problem, tol=1e-4).converged

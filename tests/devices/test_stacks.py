@@ -172,3 +172,31 @@ def test_a_stack_on_a_device_is_not_sent_elsewhere(device):
 
     with pytest.raises(TypeError, match="one process"):
         pickle.dumps(GramStack(torch.as_tensor(GRAMS).to(device)))
+
+
+def test_one_entry_that_is_not_symmetric_is_found(device, monkeypatch):
+    from localmkl.stacks import device as module
+
+    monkeypatch.setattr(module, "CHECKED", 3)
+    monkeypatch.setattr(module, "TILE", 7)
+    grams = torch.as_tensor(GRAMS).clone().to(device)
+    grams[1, 13, 29] += 0.5
+    with pytest.raises(ValueError, match=r"differ by up to 0\.5"):
+        GramStack(grams).check_training()
+
+
+def test_tensors_of_one_array_and_of_several_kinds(device):
+    parts = [torch.as_tensor(TABLE[:, :5]), torch.as_tensor(TABLE[:, 5:])]
+    np.testing.assert_allclose(FactorStack(parts).features(), TABLE)
+    for wrong in (
+        [torch.ones(2, 2), np.ones((2, 2))],
+        torch.eye(3).to_sparse(),
+        torch.ones(2, 2, device="meta"),
+    ):
+        with pytest.raises(ValueError, match="must be dense tensors on one device, got"):
+            GramStack(wrong)
+
+
+def test_diagonals_are_moved_without_factors(device):
+    stack = GramStack(GRAMS, diagonals=np.einsum("mii->mi", GRAMS)).scaled(FACTORS)
+    np.testing.assert_allclose(stack.to_device(device).diagonals(), stack.diagonals())

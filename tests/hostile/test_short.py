@@ -42,6 +42,7 @@ def trial(seed):
 """
 
 
+@pytest.mark.long
 def test_hangs_crashes_and_exceptions_become_rows_and_a_run_goes_on_where_it_was(tmp_path, monkeypatch):
     (tmp_path / "wrongly.py").write_text(TRIALS_THAT_GO_WRONG)
     monkeypatch.syspath_prepend(str(tmp_path))

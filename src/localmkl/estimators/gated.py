@@ -21,7 +21,7 @@ from localmkl.estimators.rows import row_blocks
 from localmkl.kernels.stack import take_rows
 from localmkl.solvers.gated import ACTIVATIONS, apply_gate, solve_gated
 from localmkl.solvers.objective import Problem
-from localmkl.stacks import FactorStack
+from localmkl.stacks import FactorStack, device_of
 
 
 class GatedMKL(BaseMKL):
@@ -66,6 +66,10 @@ class GatedMKL(BaseMKL):
     def _check_stack(self, X, *, reset):
         if isinstance(X, FactorStack):
             raise ValueError("LMKL needs Grams, got a `FactorStack`; the convex methods take one.")
+        if device_of(X) is not None:
+            raise ValueError(
+                f"LMKL needs Grams in memory, got a stack on {str(X.device)!r}; the convex methods take one."
+            )
         return super()._check_stack(X, reset=reset)
 
     @property

@@ -437,7 +437,7 @@ def _gate_features(model, X):
     kernel = getattr(getattr(model, "gate_", None), "kernel", None)
     if kernel is None:
         kernel = FeatureGateKernel(None, len(model.factors_), model._precomputed)
-    return kernel.cross_gram(rows_of(X), grams)
+    return np.asarray(kernel.cross_gram(rows_of(X), grams))
 
 
 def _gate_gram(model, X, columns):
@@ -450,4 +450,4 @@ def _gate_gram(model, X, columns):
         return kernel.own(X, take_rows(model.rows_, columns))
     if kernel.index is not None:
         return grams.block(kernel.index, slice(None), columns)
-    return grams.mean(slice(None), columns)
+    return np.asarray(grams.mean(slice(None), columns))

@@ -41,7 +41,8 @@ def gram_on_device(kernel, X, Y, device):
         return None
     if isinstance(kernel, Cosine):
         tables = [normalize(table) for table in tables]
-    own = [torch.as_tensor(table, dtype=torch.float64, device=device) for table in tables]
+    plain = (np.require(table, np.float64, ["C", "W"]) for table in tables)
+    own = [torch.as_tensor(table, device=device) for table in plain]
     return formula(kernel, own[0], own[-1])
 
 
@@ -143,7 +144,9 @@ def transform(features, X, device):
     parts = zip(features.kernels, features.roots, features.columns(), strict=True)
     for kernel, root, columns in parts:
         if root is None:
-            own = torch.as_tensor(explicit_features(kernel, X), device=device)
+            own = torch.as_tensor(
+                np.require(explicit_features(kernel, X), np.float64, ["C", "W"]), device=device
+            )
         else:
             own = _block(kernel, X, features.landmarks, device) @ torch.as_tensor(root, device=device)
         if features.cosine:
@@ -162,4 +165,5 @@ def _block(kernel, X, Y, device):
     gram = gram_on_device(kernel, X, Y, device)
     if gram is not None:
         return gram
-    return torch.as_tensor(np.asarray(kernel(X, Y)), dtype=torch.float64, device=device)
+    gram = np.require(kernel(X, Y), np.float64, ["C", "W"])
+    return torch.as_tensor(gram, device=device)

@@ -176,7 +176,8 @@ class SharedGrams:
             return stack, ones
         if isinstance(stack, FactorStack):
             return unit_rows(stack), ones
-        return cosine_stack(stack, in_place=stack is not self.X), cosine_scales(stack.diagonals())
+        scales = cosine_scales(stack.diagonals())
+        return cosine_stack(stack, in_place=stack is not self.X), scales
 
     def _divided(self, given):
         """Return a copy of a stack divided by its cosine scales, and these."""

@@ -168,7 +168,8 @@ def judge_on_device(problem, weights, alpha, tol=np.inf):
     rng = np.random.default_rng(zlib.crc32(alpha.tobytes()))
     columns = rng.choice(stack.n_features, size=min(AUDITED_ROWS, stack.n_features), replace=False)
     picked = rng.choice(problem.n_samples, size=min(AUDITED_ROWS, problem.n_samples), replace=False)
-    allowed = 2.0 * share * stack.spread(bounds[0] / np.sqrt(factors))[:, columns]
+    columns = columns[stack.spread(factors)[columns] > 0.0]  # of the others nothing counts
+    allowed = 2.0 * share * (stack.spread(bounds[0])[:, columns] / np.sqrt(stack.spread(factors)[columns]))
     agree = np.all(np.abs(sums[:, columns] - stack.column_moments(parts, columns)) <= allowed)
     again = stack[picked].scores(problem.memberships[picked], images)
     if agree and np.all(np.abs(scores[picked] - again) <= 2.0 * bounds[1][picked]):

@@ -37,7 +37,7 @@ FIRST_SCORE = 30.0
 FIRST_PRODUCT = 0.01
 """Products of distances and multipliers at the start, as a share of the cost."""
 FIRST_WEIGHT = 0.9
-"""Size of the even weights at the start: inside their balls."""
+"""The sum of the even weights' powers at the start: inside their balls."""
 ON_FEATURES = 0.7
 """The power of what is too much of the first scores that is taken from dual variables, the rest from weights;
 of Grams, all of it: measured."""
@@ -60,9 +60,9 @@ AT_A_BOUND = 0.1
 variable belongs there."""
 TIGHT = 1e-6
 """Gaps asked for up to which decisions are meant to be precise, too ..."""
-FAR_INSIDE = 0.03
+FAR_INSIDE = 0.01
 """... and the share of them that is aimed at: on their way from the inside, decisions come last."""
-SMALLEST = 0.01
+SMALLEST = 0.003
 """Share of the gap asked for that the products of distances and multipliers need not go below."""
 ZERO = 1e-9
 """Weights below this share of their cluster's largest are set to zero at p = 1."""
@@ -91,15 +91,18 @@ def solve_joint(problem, *, tol=1e-3, max_iter=500, callback=None):
         if seen[2] < smallest:
             smallest, best = seen[2], copy(point)
         fruitless = 0 if seen[2] == smallest or seen[2] > FAR else fruitless + 1
-        if seen[2] <= goal:
-            found = certified(problem, point.answer(goal), tol)
-            if found.gap <= tol:
+        if seen[2] <= goal or (seen[2] <= tol and found is None):
+            answer = certified(problem, point.answer(goal), tol)
+            found = answer if found is None or answer.gap < found.gap else found
+            if seen[2] <= goal and found.gap <= tol:
                 break
         point.system.precise |= fruitless > IMPRECISE
-        if fruitless > FRUITLESS or not point.step(SMALLEST * goal * seen[0]):
+        patience = IMPRECISE if smallest <= tol else FRUITLESS
+        if fruitless > patience or not point.step(SMALLEST * tol * seen[0]):
             break
     if found is None or found.gap > tol:
-        found = certified(problem, best.answer(0.0), tol)
+        answer = certified(problem, best.answer(0.0), tol)
+        found = answer if found is None or answer.gap < found.gap else found
     return replace(
         found,
         n_iter=iteration,
@@ -154,6 +157,10 @@ class Quadratic:
         """Return the sum of h."""
         return (a * (self.gain - 0.5 * self.ridge * a)).sum()
 
+    def wanted(self, away, otherwise):
+        """Return the dual variables of errors that no score makes up for, where a curve says them."""
+        return torch.where(self.ridge > 0.0, away / self.ridge, otherwise)
+
     def cost(self, outputs):
         """Return the sum of the losses: the largest of h(a) - a f, for each sample."""
         pull = self.gain - outputs
@@ -184,6 +191,10 @@ class Entropy:
         """Return the sum of h."""
         t = self.y * a / self.C
         return (self.C * (torch.special.entr(t) + torch.special.entr(1.0 - t))).sum()
+
+    def wanted(self, away, otherwise):
+        """Return dual variables to begin with."""
+        return otherwise
 
     def cost(self, outputs):
         """Return the sum of the losses."""
@@ -222,7 +233,7 @@ class _Point:
         self.problem, self.system, self.dual = problem, kind(stack, problem.memberships), dual_of(problem)
         self.moving, self.p = not problem.frozen, float(problem.p)
         n_clusters, n_kernels = problem.weights_shape
-        size = FIRST_WEIGHT * n_kernels ** (-1.0 / self.p) if self.moving else 1.0
+        size = (FIRST_WEIGHT / n_kernels) ** (1.0 / self.p) if self.moving else 1.0
         self.beta = stack.tensor(np.full((n_clusters, n_kernels), size))
         self.C = stack.tensor(problem.C)
         lower, upper = problem.box()
@@ -231,7 +242,6 @@ class _Point:
         self.b = stack.tensor(b)
         self.scale = float(np.average(np.abs(problem.y - b), weights=problem.C)) or 1.0
         self.lower, self.upper = map(stack.tensor, (lower, upper))
-        self.corner = None
         self._bound()
         self._start()
 
@@ -244,8 +254,10 @@ class _Point:
     def _start(self):
         """Set dual variables so small that scores are of the size of targets, and multipliers that suit."""
         dual = self.dual
-        cost, wanted = self.C, self.C * (self.problem.stack.tensor(self.problem.y) - self.b) / self.scale
-        low, high = torch.maximum(dual.lower, -cost), torch.minimum(dual.upper, cost)
+        away = self.problem.stack.tensor(self.problem.y) - self.b
+        wanted = dual.wanted(away, self.C * away / self.scale)
+        reach = torch.maximum(self.C, wanted.abs())
+        low, high = torch.maximum(dual.lower, -reach), torch.minimum(dual.upper, reach)
         toward = 0.9 * torch.minimum(torch.maximum(wanted, low), high) + 0.1 * (low + high)
         self.system.look(toward.sum(0))
         size = float(self.system.outputs(self.beta[None])[0].abs().max())
@@ -327,7 +339,7 @@ class _Point:
         at_low = self.has_low & (self.to_low < width * self.low)
         at_high = self.has_high & (self.to_high < width * self.high)
         free = ~(at_low | at_high).all(0)
-        if self.corner is None or bool(free.all()):
+        if self.system.factor is None or bool(free.all()):
             return None
         moved = torch.where(at_low, self.dual.lower, torch.where(at_high, self.dual.upper, self.a)).sum(0)
         # What is free makes up for the others, so that scores on a kink stay there.
@@ -348,6 +360,26 @@ class _Point:
         except FloatingPointError:
             return False
         self.theta, self.whole, self.corner = theta, whole, system[2]
+        try:
+            change, length = self.directed(system, least)
+        except FloatingPointError:
+            return False
+        length = min(1.0, TO_THE_WALL * length)
+        if not np.isfinite(length) or not length > 1e-12:
+            return False
+        self.a = self.a + length * change.a
+        self.b = self.b + length * change.b
+        self.low, self.high = self.low + length * change.low, self.high + length * change.high
+        if self.moving:
+            self.beta = self.beta + length * change.beta
+            self.s, self.w = self.s + length * change.s, self.w + length * change.w
+            self.multiplier = self.multiplier + length * change.multiplier
+        self.reach()
+        self.norms = self.system.look(self.alpha)
+        return True
+
+    def directed(self, system, least):
+        """Return a step of predictor and correctors, and how far it may go."""
         average = self.average()
         first = self.newton(system, _Goals(0.0, 0.0, 0.0, 0.0))
         there = self.average(first, self.length(first))
@@ -364,19 +396,7 @@ class _Point:
             if reached < length + LEAST_GAIN * FARTHER:
                 break
             goals, change, length = more, other, reached
-        length = min(1.0, TO_THE_WALL * length)
-        if not np.isfinite(length) or not length > 1e-12:
-            return False
-        self.a = self.a + length * change.a
-        self.b = self.b + length * change.b
-        self.low, self.high = self.low + length * change.low, self.high + length * change.high
-        if self.moving:
-            self.beta = self.beta + length * change.beta
-            self.s, self.w = self.s + length * change.s, self.w + length * change.w
-            self.multiplier = self.multiplier + length * change.multiplier
-        self.reach()
-        self.norms = self.system.look(self.alpha)
-        return True
+        return change, length
 
     def corrected(self, first, target):
         """Return products of size `target`, less what a first step leaves of them."""
@@ -473,7 +493,10 @@ class _Point:
         matrix[size, size] = corner
         right = torch.cat([along - gradient.reshape(-1), (total + surplus)[None]])
         scale = matrix.diagonal().abs().clamp(min=1e-300).rsqrt()
-        solved = scale * torch.linalg.solve(scale[:, None] * matrix * scale, scale * right)
+        solved, failed = torch.linalg.solve_ex(scale[:, None] * matrix * scale, scale * right)
+        if int(failed):
+            raise FloatingPointError("The system of the weights is singular.")
+        solved = scale * solved
         return solved[:size].reshape(beta.shape), solved[size]
 
     def length(self, change):

@@ -198,8 +198,12 @@ class DeviceGramStack(_OnDevice, GramStack):
             gram = grams[m]
             if not in_place:
                 gram.copy_(self._part(m, self.rows, self.columns))
-            gram.mul_(own[:, None]).mul_(own)
+            gram.mul_(own[:, None]).mul_(own * (1.0 if self.factors is None else float(self.factors[m])))
         return DeviceGramStack(grams).vouch("finite", "symmetric")
+
+    def only_kernel(self, weights, memberships):
+        """Return none that NumPy could read."""
+        return None
 
     def kernels_first(self):  # noqa: D102
         return DeviceGramStack(self.grams.permute(2, 0, 1).contiguous())
@@ -212,25 +216,32 @@ class DeviceGramStack(_OnDevice, GramStack):
 
     def _check_finite(self):
         for m, gram in enumerate(self.grams):
-            if not bool(gram.isfinite().all()):
-                raise ValueError(f"`grams[{m}]` holds NaN or infinity.")
+            finite = gram.isfinite().all(dim=1)
+            if not bool(finite.all()):
+                raise ValueError(
+                    f"`grams[{m}]` contains NaN or infinity (row {int(finite.byte().argmin())}); remove or "
+                    "impute such entries first."
+                )
 
     def _check_symmetric(self):
-        # A matrix of the size of one Gram is more than there may be room for.
-        picked = np.linspace(0, self.whole_shape[0] - 1, min(self.whole_shape[0], CHECKED)).astype(int)
-        places = _places(picked, self.device)
+        n = self.whole_shape[0]
         for m, gram in enumerate(self.grams):
-            rows, columns = gram[places].double(), gram[:, places].double().T
-            size = float(gram.diagonal().abs().max())
-            if not float((rows - columns).abs().max()) <= SYMMETRY * max(size, 1e-300):
+            size = max(float(gram.diagonal().abs().max()), np.finfo(np.float64).tiny)
+            parts = [slice(start, start + TILE) for start in range(0, n, TILE)]
+            pairs = ((one, other) for k, one in enumerate(parts) for other in parts[k:])
+            worst = max(float((gram[one, other] - gram[other, one].T).abs().max()) for one, other in pairs)
+            if not worst <= SYMMETRY * size:
                 raise ValueError(
-                    f"`grams[{m}]` must be symmetric; pass the Gram matrix of the training rows."
+                    f"`grams[{m}]` must be symmetric, its entries differ by up to {worst:.3g} from those of "
+                    "its transpose; pass the Gram matrix of the training rows."
                 )
-            lowest = float(torch.linalg.eigvalsh(rows[:, places])[0])
-            if lowest < -SYMMETRY * max(size, 1e-300) * len(picked):
+            picked = _places(np.linspace(0, n - 1, min(n, CHECKED)).astype(int), self.device)
+            lowest = float(torch.linalg.eigvalsh(gram[picked][:, picked].double())[0])
+            lowest = min(lowest, float(gram.diagonal().min()))
+            if lowest < -SYMMETRY * size * len(picked):
                 raise ValueError(
-                    f"`grams[{m}]` must be positive semidefinite, got an eigenvalue of {lowest:.3g} on "
-                    f"{len(picked)} of its rows."
+                    f"`grams[{m}]` must be positive semidefinite, got an eigenvalue of {lowest:.3g} or less; "
+                    "use a kernel that is one."
                 )
 
 
@@ -354,7 +365,9 @@ class DeviceFactorStack(_OnDevice, FactorStack):
 
 
 CHECKED = 200
-"""Rows and columns of a Gram whose symmetry is looked at."""
+"""Rows and columns of a Gram whose eigenvalues are looked at."""
+TILE = 4096
+"""Rows and columns of a Gram that are compared with their transpose at a time."""
 SYMMETRY = 1e-6
 """Share of its largest diagonal entry by which a Gram may be asymmetric, or indefinite a row."""
 
@@ -362,10 +375,12 @@ SYMMETRY = 1e-6
 def _as_stack(grams):
     """Return Grams as one tensor of three axes, uncopied if they are one of float32 or float64."""
     if not isinstance(grams, torch.Tensor):
+        _check_tensors(grams, "grams")
         shapes = sorted({tuple(gram.shape) for gram in grams})
         if len(shapes) > 1:
             raise ValueError(f"`grams` must all have one shape, got {shapes}.")
         grams = torch.stack(list(grams))
+    _check_tensors([grams], "grams")
     grams = grams[None] if grams.ndim == 2 else grams
     if grams.ndim != 3 or 0 in grams.shape:
         raise ValueError(f"`grams` must have shape (n_kernels, n_rows, n_columns), got {tuple(grams.shape)}.")
@@ -374,6 +389,7 @@ def _as_stack(grams):
 
 def _as_table(features):
     """Return features as one tensor, uncopied where they stand side by side in one, and their numbers."""
+    _check_tensors(features, "features")
     tables = [_floating(table.detach(), f"features[{m}]") for m, table in enumerate(features)]
     for m, table in enumerate(tables):
         if table.ndim != 2 or 0 in table.shape:
@@ -388,10 +404,21 @@ def _as_table(features):
     first, place, joined = tables[0], tables[0].data_ptr(), True
     for table in tables:
         joined &= table.data_ptr() == place and table.stride() == first.stride() == (first.stride(0), 1)
+        joined &= table.untyped_storage().data_ptr() == first.untyped_storage().data_ptr()
         place += table.shape[1] * table.element_size()
     if joined and first.stride(0) >= sum(widths):
         return first.as_strided((len(first), sum(widths)), first.stride()), widths
     return torch.cat(tables, dim=1), widths
+
+
+def _check_tensors(tensors, name):
+    """Raise unless all are dense tensors on one device that has numbers."""
+    kinds = sorted({f"{type(one).__name__} on {getattr(one, 'device', 'no device')}" for one in tensors})
+    plain = all(
+        isinstance(one, torch.Tensor) and one.layout == torch.strided and not one.is_meta for one in tensors
+    )
+    if not plain or len(kinds) > 1:
+        raise ValueError(f"`{name}` must be dense tensors on one device, got {', '.join(kinds)}.")
 
 
 def _floating(tensor, name):
@@ -401,6 +428,8 @@ def _floating(tensor, name):
 
 
 def _tensor(values, device):
+    if isinstance(values, np.ndarray):
+        values = np.require(values, np.float64, ["C", "W"])
     return torch.as_tensor(values, dtype=torch.float64, device=device)
 
 

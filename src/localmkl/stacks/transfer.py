@@ -56,7 +56,7 @@ def grams_to(stack, device):
             block = stack._unscaled(m, rows).astype(stack.dtype, copy=False)
             grams[m, rows] = torch.from_numpy(block).to(device)
     moved = DeviceGramStack(grams)
-    moved._diagonals = None if stack._diagonals is None else stack.diagonals()
+    moved._diagonals = None if stack._diagonals is None else stack._with(factors=None).diagonals()
     return _like(moved, stack)
 
 
