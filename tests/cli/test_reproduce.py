@@ -12,6 +12,8 @@ from localmkl.experiments import EXPERIMENTS
 REPEATED = {"splice": "30", "tss": "40", "protein": "60", "images": "all"}
 REPEATED |= {"time": "40", "localized": "0", "transduction": "30", "gates": "30", "organisms": "40"}
 REPEATED |= {"scale": "60", "stories": "all", "omics": "40"}
+LONG = ("stories", "omics")
+"""Experiments that take long in their quick version too; `tests/experiments` has their parts."""
 
 
 def invoke(*arguments):
@@ -30,7 +32,9 @@ def test_the_list_names_place_data_fidelity_and_duration():
     assert invoke().output == result.output
 
 
-@pytest.mark.parametrize("name", EXPERIMENTS)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.long) if name in LONG else name for name in EXPERIMENTS]
+)
 def test_the_quick_version_runs_resumes_and_is_summarised(name, tmp_path):
     common = (name, "--quick", "--out", tmp_path, "--jobs", 1)
     first = invoke(*common, "--reps", 1, "--sizes", REPEATED[name])

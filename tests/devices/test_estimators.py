@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 
 from localmkl import (
     CLMKLClassifier,
@@ -221,3 +222,8 @@ def test_rows_in_any_memory_order_are_taken(on_device):
     model = CLMKLClassifier(random_state=0, device=on_device).fit(rows, Y[::-1])
     rows.setflags(write=False)
     assert model.predict(rows).shape == (120,)
+
+
+def test_a_gap_that_is_missed_is_said_with_a_way_out(on_device):
+    with pytest.warns(ConvergenceWarning, match=r"raise `max_iter` or `tol`, or set device='cpu'\."):
+        CLMKLClassifier(random_state=0, device=on_device, max_iter=2, tol=1e-8).fit(X, Y)

@@ -12,8 +12,13 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 from benchmarks.hostile import campaign
 from benchmarks.hostile.__main__ import NAMES
 
+LONG = ("disks", "kills")
+"""Campaigns that take long, however short: they fill disks, and wait for processes."""
 
-@pytest.mark.parametrize("name", NAMES)
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.long) if name in LONG else name for name in NAMES]
+)
 def test_no_trial_of_a_short_campaign_finds_a_defect(name):
     module = import_module(f"benchmarks.hostile.{name}")
     rows = [module.trial(seed) for seed in range(module.SHORT)]

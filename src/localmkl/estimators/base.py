@@ -329,6 +329,8 @@ class BaseMKL(ReadingPart, ABC):
                 f"cannot certify less than {reached}: more steps bring no progress, and rounding may account "
                 f"for {worst.rounding:.1e} of it; raise `tol`, lower `C`, or bring the kernels to one size."
             )
+        if self._device is not None:
+            said = f"{said.rstrip('.')}, or set device='cpu'."
         warn(f"{type(self).__name__} {said}", ConvergenceWarning)
 
     def _stacked(self, values):
