@@ -44,7 +44,7 @@ $(VENV)/.run: pyproject.toml | $(VENV)/bin/pip
 	touch $@
 
 $(VENV)/.dev: pyproject.toml $(VENV)/.run
-	$(BIN)/python -m pip install --quiet --group test --group lint
+	$(BIN)/python -m pip install --quiet --no-compile --group test --group lint
 	touch $@
 
 $(VENV)/.docs: pyproject.toml $(VENV)/.run
