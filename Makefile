@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 JOBS ?= 2
 
-.PHONY: demo test long cuda lint docs bench clean help
+.PHONY: demo test long devices lint docs bench clean help
 
 help:  ## list the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/ \t/'
@@ -18,8 +18,9 @@ test: $(VENV)/.dev  ## run all tests
 long: $(VENV)/.dev  ## run the tests that take long: benchmarks at tiny sizes
 	$(BIN)/python -m pytest -n $(JOBS) -m long
 
-cuda: $(VENV)/.dev  ## run the tests of devices on a GPU
-	$(BIN)/python -m pytest tests/devices -m cuda
+devices: $(VENV)/.dev  ## install PyTorch, and run the tests of devices: in memory, and on a GPU where there is one
+	$(BIN)/python -m pip install --quiet --group gpu
+	$(BIN)/python -m pytest -n $(JOBS) tests/devices tests/cli/test_devices.py
 
 lint: $(VENV)/.dev  ## ruff, mypy, import-linter, codespell
 	$(BIN)/ruff check .
