@@ -224,8 +224,7 @@ def test_equal_kernels_and_large_norms_are_no_trap(p, device):
     grams, targets, memberships = rows(n=40)
     stack = GramStack(torch.as_tensor(np.stack([grams[0]] * 5)).to(device))
     found = solve_convex(Problem(stack, memberships, np.sign(targets), np.ones(40), Hinge(), p), tol=1e-4)
-    assert np.isfinite(found.gap)
-    assert found.gap <= (1e-4 if p == 1 else 1.0)
+    assert found.converged
 
 
 @pytest.mark.parametrize("loss", [SquaredError(), Huber(1e6)], ids=name)

@@ -15,6 +15,7 @@ from scipy import sparse
 from sklearn.preprocessing import normalize
 
 from localmkl._sklearn import count_rows
+from localmkl.backends.on_device import BLOCK_ENTRIES, FEATURE_ROWS
 from localmkl.kernels.features import explicit_features
 from localmkl.kernels.histograms import Chi2, HistogramIntersection
 from localmkl.kernels.stack import _is_ours, take_rows
@@ -22,11 +23,6 @@ from localmkl.kernels.vectors import RBF, Cosine, Linear, Polynomial
 from localmkl.kernels.viewed import ViewKernel
 from localmkl.stacks.device import DeviceFactorStack, DeviceGramStack, DeviceMatrix
 from localmkl.stacks.transfer import empty, kept_bytes
-
-BLOCK_ENTRIES = 2**26
-"""Numbers of a Gram that are computed at a time."""
-FEATURE_ROWS = 2**16
-"""Rows whose features are computed at a time, at most."""
 
 
 def gram_on_device(kernel, X, Y, device):

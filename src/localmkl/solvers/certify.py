@@ -154,8 +154,8 @@ def _judge_factors(problem, weights, alpha, dtype):
 def judge_on_device(problem, weights, alpha, tol=np.inf):
     """Return the `Solution` as `judge_factors` does, of a `FactorStack` on a device, which is not trusted.
 
-    Sums of some features, and the scores of some rows, are computed again in plain NumPy; if they differ by
-    more than rounding, all are, and it is said.
+    Sums of some features, and scores and sizes of some rows, are computed again in plain NumPy; if they
+    differ by more than rounding, all are, and it is said.
     """
     stack, rows = problem.stack, np.arange(problem.n_samples)
     parts = problem.cluster_parts(alpha)
@@ -172,6 +172,8 @@ def judge_on_device(problem, weights, alpha, tol=np.inf):
     allowed = 2.0 * share * (stack.spread(bounds[0])[:, columns] / np.sqrt(stack.spread(factors)[columns]))
     agree = np.all(np.abs(sums[:, columns] - stack.column_moments(parts, columns)) <= allowed)
     again = stack[picked].scores(problem.memberships[picked], images)
+    sizes = stack.fold(np.square(stack[picked].features())).T * factors[:, None]
+    agree &= np.allclose(stack[picked].row_diagonals(slice(None)), sizes, rtol=2.0 * share, atol=0.0)
     if agree and np.all(np.abs(scores[picked] - again) <= 2.0 * bounds[1][picked]):
         norms = stack.fold(np.square(sums)) * factors
         solution = _weigh_up(problem, weights, alpha, norms, scores, share, bounds)

@@ -365,7 +365,8 @@ class _Point:
         except FloatingPointError:
             return False
         length = min(1.0, TO_THE_WALL * length)
-        if not np.isfinite(length) or not length > 1e-12:
+        finite = bool(change.a.isfinite().all() & change.beta.isfinite().all() & change.b.isfinite())
+        if not finite or not length > 1e-12:
             return False
         self.a = self.a + length * change.a
         self.b = self.b + length * change.b
