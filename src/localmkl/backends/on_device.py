@@ -10,13 +10,11 @@ Their twins are `localmkl.stacks.interface` and `localmkl.stacks.factors`, in pl
 a tensor of indices. On a GPU the first two read the stack once, in kernels of their own (`fused`).
 """
 
-from contextlib import contextmanager
-
 import torch
 
-BLOCK_ENTRIES = 2**26
-"""Numbers that are worked on at a time: half a gigabyte as float64."""
-FEATURE_ROWS = 2**16
+BLOCK_ENTRIES = 2**25
+"""Numbers that are worked on at a time: a quarter of a gigabyte as float64."""
+FEATURE_ROWS = 2**15
 """Rows of features whose sums are added up at a time, at most."""
 PANEL = 256
 """Columns of a symmetric matrix that are computed at a time."""
@@ -71,43 +69,26 @@ def projections(table, rows, columns, n_rows):
     return out
 
 
-def curvature(table, rows, memberships, weights, precise=True):
+def curvature(table, rows, memberships, weights):
     """Return ``Phi' diag(w c_j c_k) Phi`` of all pairs of clusters, (l, R, l, R), of float64.
 
-    Each is symmetric, and computed from the diagonal on, in float64. If it need not be `precise`, products of
-    a table of float32 are formed by tensor cores, which round their factors to 11 bits: of many rows, as many
-    are rounded up as down. Sums over blocks are of float64.
+    Each is symmetric, and computed from the diagonal on.
     """
     n_clusters, width = memberships.shape[1], table.shape[1]
-    rounded = not precise and table.is_cuda and table.dtype == torch.float32
     out = weights.new_zeros((n_clusters, n_clusters, width, width))
     panels = [slice(start, min(start + PANEL, width)) for start in range(0, width, PANEL)]
-    with _rounded_products(rounded):
-        for part in feature_blocks(len(weights), width):
-            features = _features(table, rows, part)
-            features = features if rounded else features.double()
-            for j in range(n_clusters):
-                for k in range(j, n_clusters):
-                    scale = weights[part] * memberships[part, j] * memberships[part, k]
-                    scaled = features * scale.to(features.dtype)[:, None]
-                    for own in panels:
-                        out[j, k, own, own.start :] += features[:, own].T @ scaled[:, own.start :]
+    for part in feature_blocks(len(weights), width):
+        features = _features(table, rows, part).double()
+        for j in range(n_clusters):
+            for k in range(j, n_clusters):
+                scaled = features * (weights[part] * memberships[part, j] * memberships[part, k])[:, None]
+                for own in panels:
+                    out[j, k, own, own.start :].addmm_(features[:, own].T, scaled[:, own.start :])
     out = out.triu() + out.triu(1).mT
     for j in range(n_clusters):
         for k in range(j):
             out[j, k] = out[k, j]
     return out.transpose(1, 2)
-
-
-@contextmanager
-def _rounded_products(allowed):
-    """Let products of float32 be those of tensor cores, for a while."""
-    before = torch.backends.cuda.matmul.allow_tf32
-    torch.backends.cuda.matmul.allow_tf32 = allowed
-    try:
-        yield
-    finally:
-        torch.backends.cuda.matmul.allow_tf32 = before
 
 
 def feature_blocks(n_rows, width):

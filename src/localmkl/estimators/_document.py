@@ -85,8 +85,8 @@ PARAMETERS = {
     "device": """{"cpu", "cuda", "cuda:1", "auto"}, default="cpu"
     Where Grams or features are computed and kept, and problems solved: the processor, or a GPU by PyTorch
     (``pip install 'localmkl[gpu]'``); "auto" is a GPU where there is one. A precomputed stack of tensors
-    stays on its device whatever this says. On a GPU problems are solved by a joint interior point in place
-    of `solver`, one after the other.""",
+    stays on its device whatever this says. A GPU has solvers of its own in place of `solver`, and solves one
+    problem after the other.""",
     "n_jobs": """int or None, default=None
     Threads over the classes of a multi-class problem; all of them read one Gram stack.""",
     "verbose": """int, default=0

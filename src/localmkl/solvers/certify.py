@@ -24,6 +24,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from localmkl.solvers.objective import dual_norm
+from localmkl.stacks import GramStack
 
 AUDITED_ROWS = 16
 """Rows of every certificate that are computed twice: a wrong row among n is found with probability 16 / n."""
@@ -152,11 +153,13 @@ def _judge_factors(problem, weights, alpha, dtype):
 
 
 def judge_on_device(problem, weights, alpha, tol=np.inf):
-    """Return the `Solution` as `judge_factors` does, of a `FactorStack` on a device, which is not trusted.
+    """Return the `Solution` as `certify` does, of a stack on a device, which is not trusted.
 
-    Sums of some features, and scores and sizes of some rows, are computed again in plain NumPy; if they
-    differ by more than rounding, all are, and it is said.
+    Products of some rows, or sums of some features and scores and sizes of some rows, are computed again in
+    plain NumPy; if they differ by more than rounding, all are, and it is said.
     """
+    if isinstance(problem.stack, GramStack):
+        return judge(problem, weights, alpha, audited_products(problem, problem.cluster_parts(alpha)), tol)
     stack, rows = problem.stack, np.arange(problem.n_samples)
     parts = problem.cluster_parts(alpha)
     factors = np.ones(stack.n_kernels) if stack.factors is None else stack.factors

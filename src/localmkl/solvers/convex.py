@@ -17,7 +17,7 @@ import numpy as np
 
 from localmkl.backends import one_blas_thread
 from localmkl.solvers.accuracy import Accuracy
-from localmkl.solvers.certify import Solution, judge
+from localmkl.solvers.certify import Solution, judge, judge_on_device
 from localmkl.solvers.descent import LARGEST_PART
 from localmkl.solvers.factored import solve_factored
 from localmkl.solvers.inner import InnerSolver
@@ -113,14 +113,30 @@ def solve_all(problems, starts=None, *, solver="newton", tol=1e-3, max_iter=500,
 
 
 def _solve_on_device(problem, solver, tol, max_iter, callback):
-    """Return the answer of the joint interior point: the one solver for devices."""
-    from localmkl.solvers.joint import solve_joint
-
+    """Return the answer of the solver for Grams, or for features, on a device."""
     if solver != SOLVERS[0]:
         raise ValueError(
             f"`solver` must be {SOLVERS[0]!r} on a device, got {solver!r}; set device='cpu' for others."
         )
-    return solve_joint(problem, tol=tol, max_iter=max_iter, callback=callback)
+    options = {"tol": tol, "max_iter": max_iter, "callback": callback}
+    counted = np.flatnonzero(problem.C > 0.0)
+    if len(counted) == problem.n_samples:
+        return _solver_of(problem)(problem, **options)
+    solution = _solver_of(problem)(problem.on(counted), **options)
+    alpha = np.zeros(problem.n_samples)  # what costs nothing has a dual variable of zero
+    alpha[counted] = solution.alpha
+    judged = judge_on_device(problem, solution.weights, alpha, tol)
+    return replace(judged, n_iter=solution.n_iter, history=solution.history, converged=judged.gap <= tol)
+
+
+def _solver_of(problem):
+    if isinstance(problem.stack, FactorStack):
+        from localmkl.solvers.smoothed import solve_smoothed
+
+        return solve_smoothed
+    from localmkl.solvers.joint import solve_joint
+
+    return solve_joint
 
 
 def _again(problem, solution, options):

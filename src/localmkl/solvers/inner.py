@@ -102,6 +102,18 @@ def balance(alpha, lower, upper, others=0.0):
         alpha[chosen[np.argmin(np.abs(alpha[chosen]))]] -= surplus
 
 
+def feasible(alpha, lower, upper):
+    """Return dual variables in their box whose sum is zero: free ones give what is too much."""
+    alpha = np.clip(alpha, lower, upper)
+    surplus = alpha.sum()
+    room = np.where((alpha > lower) & (alpha < upper), alpha - lower if surplus > 0.0 else upper - alpha, 0.0)
+    room = np.minimum(room, np.abs(alpha))  # where there is no bound
+    if room.sum() > abs(surplus) > 0.0:
+        alpha = np.clip(alpha - surplus / room.sum() * room, lower, upper)
+    balance(alpha, lower, upper)
+    return alpha
+
+
 def feasible_start(alpha, lower, upper):
     """Return a copy of `alpha` that lies in the box and sums to zero; zeros without one."""
     if alpha is None:

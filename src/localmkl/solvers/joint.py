@@ -1,4 +1,4 @@
-"""A joint interior point for dual variables, intercept and weights: the solver for devices.
+"""A joint interior point for dual variables, intercept and weights: the solver for Grams on a device.
 
     min_beta max_alpha  sum_i h_i(alpha_i) - 1/2 alpha'K~(beta)alpha
     lower <= alpha <= upper,  sum(alpha) = 0,  beta >= 0,  sum_m beta_jm^p <= 1
@@ -12,8 +12,8 @@ perturbed conditions eliminates alpha, with Theta = z_l / (alpha - lower) + z_u 
     dalpha                     = T (rho - B dbeta - db)
 
 One factor serves Mehrotra's predictor and corrector. A tube (epsilon-insensitive loss) makes two variables of
-one, alpha = a_1 + a_2, one on each side of zero. All vectors stay on the device (`systems` has the matrices);
-what decides, the certificate, does not: it is `certify`'s.
+one, alpha = a_1 + a_2, one on each side of zero. All vectors stay on the device; what decides, the
+certificate, does not: it is `certify`'s.
 """
 
 from copy import copy
@@ -23,12 +23,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
-from localmkl.solvers.certify import audited_products, judge, judge_on_device
-from localmkl.solvers.inner import balance
+from localmkl.solvers.certify import judge_on_device
+from localmkl.solvers.inner import feasible
 from localmkl.solvers.losses import LogLoss, QuadraticDual
 from localmkl.solvers.objective import dual_norm, relative_gap
-from localmkl.solvers.systems import DenseSystem, FactorSystem
-from localmkl.stacks.device import DeviceFactorStack
+from localmkl.solvers.quadratic import factor
 
 TO_THE_WALL = 0.995
 """Share of the way to the nearest wall."""
@@ -38,15 +37,12 @@ FIRST_PRODUCT = 0.01
 """Products of distances and multipliers at the start, as a share of the cost."""
 FIRST_WEIGHT = 0.9
 """The sum of the even weights' powers at the start: inside their balls."""
-ON_FEATURES = 0.7
-"""The power of what is too much of the first scores that is taken from dual variables, the rest from weights;
-of Grams, all of it: measured."""
 FAR = 0.5
 """Gap above which it says nothing: primal and dual values have nothing to do with each other yet."""
-IMPRECISE = 2
-"""Steps without a smaller gap after which matrices are made as precise as possible ..."""
 FRUITLESS = 12
-"""... and after which rounding is what holds it up."""
+"""Steps without a smaller gap after which rounding is what holds it up ..."""
+PATIENCE = 2
+"""... and after which an answer that is good enough is not made better."""
 CORRECTORS = 2
 """More corrections of a step, at most, of products that are far from their mean ..."""
 FARTHER = 0.3
@@ -69,15 +65,7 @@ ZERO = 1e-9
 
 
 def solve_joint(problem, *, tol=1e-3, max_iter=500, callback=None):
-    """Solve one problem on a device; parameters and result as for `convex.solve_convex`."""
-    counted = np.flatnonzero(problem.C > 0.0)
-    if len(counted) < problem.n_samples:  # what costs nothing has a dual variable of zero
-        solution = solve_joint(problem.on(counted), tol=tol, max_iter=max_iter, callback=callback)
-        alpha = np.zeros(problem.n_samples)
-        alpha[counted] = solution.alpha
-        judged = certified(problem, (solution.weights, alpha), tol)
-        kept = {"n_iter": solution.n_iter, "history": solution.history}
-        return replace(judged, converged=judged.gap <= tol, **kept)
+    """Solve one problem of Grams on a device; parameters and result as for `convex.solve_convex`."""
     point = best = _Point(problem)
     history: dict[str, list] = {"primal": [], "dual": [], "gap": [], "svm_gap": []}
     smallest, found, fruitless = np.inf, None, 0
@@ -92,16 +80,15 @@ def solve_joint(problem, *, tol=1e-3, max_iter=500, callback=None):
             smallest, best = seen[2], copy(point)
         fruitless = 0 if seen[2] == smallest or seen[2] > FAR else fruitless + 1
         if seen[2] <= goal or (seen[2] <= tol and found is None):
-            answer = certified(problem, point.answer(goal), tol)
+            answer = judge_on_device(problem, *point.answer(goal), tol=tol)
             found = answer if found is None or answer.gap < found.gap else found
             if seen[2] <= goal and found.gap <= tol:
                 break
-        point.system.precise |= fruitless > IMPRECISE
-        patience = IMPRECISE if smallest <= tol else FRUITLESS
+        patience = PATIENCE if smallest <= tol else FRUITLESS
         if fruitless > patience or not point.step(SMALLEST * tol * seen[0]):
             break
     if found is None or found.gap > tol:
-        answer = certified(problem, best.answer(0.0), tol)
+        answer = judge_on_device(problem, *best.answer(0.0), tol=tol)
         found = answer if found is None or answer.gap < found.gap else found
     return replace(
         found,
@@ -109,14 +96,6 @@ def solve_joint(problem, *, tol=1e-3, max_iter=500, callback=None):
         converged=found.gap <= tol,
         history={key: np.array(values) for key, values in history.items()},
     )
-
-
-def certified(problem, answer, tol):
-    """Return the `Solution` of an answer, weights and dual variables, from products that are audited."""
-    weights, alpha = answer
-    if isinstance(problem.stack, DeviceFactorStack):
-        return judge_on_device(problem, weights, alpha, tol)
-    return judge(problem, weights, alpha, audited_products(problem, problem.cluster_parts(alpha)), tol)
 
 
 def dual_of(problem):
@@ -229,8 +208,7 @@ class _Point:
 
     def __init__(self, problem):
         stack = problem.stack
-        kind = FactorSystem if isinstance(stack, DeviceFactorStack) else DenseSystem
-        self.problem, self.system, self.dual = problem, kind(stack, problem.memberships), dual_of(problem)
+        self.problem, self.system, self.dual = problem, System(stack, problem.memberships), dual_of(problem)
         self.moving, self.p = not problem.frozen, float(problem.p)
         n_clusters, n_kernels = problem.weights_shape
         size = (FIRST_WEIGHT / n_kernels) ** (1.0 / self.p) if self.moving else 1.0
@@ -262,8 +240,7 @@ class _Point:
         self.system.look(toward.sum(0))
         size = float(self.system.outputs(self.beta[None])[0].abs().max())
         share = min(1.0, 2.0 * FIRST_SCORE * self.scale / max(size, 1e-300))
-        power = ON_FEATURES if self.moving and isinstance(self.system, FactorSystem) else 1.0
-        self.a, self.beta = 0.5 * share**power * toward, share ** (1.0 - power) * self.beta
+        self.a = 0.5 * share * toward
         self.norms = self.system.look(self.alpha)
         self.f = self.system.outputs(self.beta[None])[0]
         self.reach()
@@ -307,20 +284,6 @@ class _Point:
         dual = float(self.dual.value(a) - self.b * a.sum()) - 0.5 * penalty
         return primal, dual, relative_gap(primal, dual)
 
-    def feasible(self, alpha):
-        """Return dual variables in their box whose sum is zero: free ones give what is too much."""
-        lower, upper = self.problem.box()
-        alpha = np.clip(alpha, lower, upper)
-        surplus = alpha.sum()
-        room = np.where(
-            (alpha > lower) & (alpha < upper), alpha - lower if surplus > 0.0 else upper - alpha, 0.0
-        )
-        room = np.minimum(room, np.abs(alpha))  # where there is no bound
-        if room.sum() > abs(surplus) > 0.0:
-            alpha = np.clip(alpha - surplus / room.sum() * room, lower, upper)
-        balance(alpha, lower, upper)
-        return alpha
-
     def answer(self, tol):
         """Return weights and dual variables; those near a bound are on it, where the gap allows that."""
         beta = self.sphere()
@@ -331,7 +294,8 @@ class _Point:
             seen = self._values(parts, beta, norms, self.system.outputs(beta[None])[0])
             self.system.look(self.alpha)
             moved = moved if seen[2] <= tol else None
-        return beta.cpu().numpy(), self.feasible((self.alpha if moved is None else moved).cpu().numpy())
+        alpha = (self.alpha if moved is None else moved).cpu().numpy()
+        return beta.cpu().numpy(), feasible(alpha, *self.problem.box())
 
     def _on_bounds(self):
         """Return the dual variables with those near a bound on it; None if there are none."""
@@ -517,3 +481,61 @@ class _Point:
 def _room(value, change):
     """Return the length at which the first value would be zero."""
     return torch.where(change < 0.0, -value / change, torch.inf).min()
+
+
+class System:
+    """The linear systems of one problem: one factor of n x n a step.
+
+    It is asked in turn: `look` at dual variables, `factorise` at weights and Theta, then for each right side
+    rho `sums` (B'T rho, 1'T rho), and the `change` T (rho - B dbeta - db) that it leads to.
+
+    Parameters
+    ----------
+    stack : DeviceGramStack
+    memberships : ndarray of shape (n, l)
+    """
+
+    factor: Any = None
+
+    def __init__(self, stack, memberships):
+        self.stack, self.memberships = stack, stack.tensor(memberships)
+        self.shape = memberships.shape[1], stack.n_kernels
+
+    def look(self, alpha):
+        """Take in dual variables; return their norms q, (l, M)."""
+        images = self.stack.product(self.memberships * alpha[:, None])
+        images *= self.memberships.T[:, None, :]
+        self.images = images.reshape(-1, len(alpha))
+        return (self.images @ alpha).reshape(self.shape)
+
+    def outputs(self, weights):
+        """Return the scores of several weights (k, l, M) at these dual variables, (k, n)."""
+        return weights.reshape(len(weights), -1) @ self.images
+
+    def kernel(self, weights, vector):
+        """Return K~ x."""
+        products = self.stack.product(self.memberships * vector[:, None])
+        return torch.einsum("jm,jmi,ij->i", weights, products, self.memberships)
+
+    def factorise(self, weights, theta):
+        """Take in weights and the diagonal Theta; return B'TB, B'T1 and 1'T1."""
+        self.factor = None  # its memory is needed again
+        self.factor = factor(lambda: self._matrix(weights, theta))
+        right = torch.cat([self.images, theta.new_ones((1, len(theta)))]).T
+        solved = torch.cholesky_solve(right, self.factor)
+        self.solved, self.ones = solved[:, :-1], solved[:, -1]
+        return self.images @ self.solved, self.images @ self.ones, self.ones.sum()
+
+    def _matrix(self, weights, theta):
+        matrix = self.stack.combined(weights, self.memberships)
+        matrix.diagonal().add_(theta)
+        return matrix
+
+    def sums(self, rho):
+        """Return B'T rho and 1'T rho."""
+        self.along = torch.cholesky_solve(rho[:, None], self.factor)[:, 0]
+        return self.images @ self.along, self.along.sum()
+
+    def change(self, rho, d_weights, shift):
+        """Return T (rho - B d_weights - shift); rho is the one that `sums` had last."""
+        return self.along - self.solved @ d_weights - shift * self.ones

@@ -327,9 +327,9 @@ class DeviceFactorStack(_OnDevice, FactorStack):
     def project(self, columns):  # noqa: D102
         return self.projected(self.tensor(columns)).cpu().numpy()
 
-    def curvature(self, memberships, weights, precise=True):
+    def curvature(self, memberships, weights):
         """Return ``Phi' diag(w c_j c_k) Phi`` of all pairs of clusters, (l, R, l, R), as a tensor."""
-        return on_device.curvature(self._numbers, self._rows(), memberships, weights, precise)
+        return on_device.curvature(self._numbers, self._rows(), memberships, weights)
 
     def norms(self, vectors):  # noqa: D102
         norms = self.folded(self.moment(self.tensor(vectors)).square_()).cpu().numpy()
