@@ -80,7 +80,8 @@ def solve_joint(problem, *, tol=1e-3, max_iter=500, callback=None):
             smallest, best = seen[2], copy(point)
         fruitless = 0 if seen[2] == smallest or seen[2] > FAR else fruitless + 1
         if seen[2] <= goal or (seen[2] <= tol and found is None):
-            answer = judge_on_device(problem, *point.answer(goal), tol=tol)
+            weights, alpha = point.answer(goal)
+            answer = judge_on_device(problem, weights, alpha, tol)
             found = answer if found is None or answer.gap < found.gap else found
             if seen[2] <= goal and found.gap <= tol:
                 break
@@ -88,7 +89,8 @@ def solve_joint(problem, *, tol=1e-3, max_iter=500, callback=None):
         if fruitless > patience or not point.step(SMALLEST * tol * seen[0]):
             break
     if found is None or found.gap > tol:
-        answer = judge_on_device(problem, *best.answer(0.0), tol=tol)
+        weights, alpha = best.answer(0.0)
+        answer = judge_on_device(problem, weights, alpha, tol)
         found = answer if found is None or answer.gap < found.gap else found
     return replace(
         found,
