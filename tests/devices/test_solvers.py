@@ -94,10 +94,11 @@ def test_small_and_large_costs_take_few_steps(loss, kind, C, device):
     assert found.n_iter <= (30 if kind == "Grams" else 50)
 
 
-def test_samples_that_cost_nothing_have_no_dual_variable(device):
+@pytest.mark.parametrize("kind", ["Grams", "features"])
+def test_samples_that_cost_nothing_have_no_dual_variable(kind, device):
     grams, targets, memberships = rows()
     C = np.where(np.arange(60) % 3 == 0, 0.0, 1.0)
-    here, there = both("Grams", grams, device)
+    here, there = both(kind, grams, device)
     problems = [Problem(one, memberships, np.sign(targets), C, Hinge(), 2) for one in (here, there)]
     expected, found = (solve_convex(problem, tol=1e-8) for problem in problems)
     assert not found.alpha[C == 0.0].any()
@@ -211,11 +212,50 @@ def test_systems_are_those_of_the_combined_kernel(device):
 
 
 @pytest.mark.parametrize("p", [1, 60, 1000])
-def test_equal_kernels_and_large_norms_are_no_trap(p, device):
+@pytest.mark.parametrize("kind", ["Grams", "features"])
+def test_equal_kernels_and_large_norms_are_no_trap(kind, p, device):
     grams, targets, memberships = rows(n=40)
-    stack = GramStack(torch.as_tensor(np.stack([grams[0]] * 5)).to(device))
+    stack = both(kind, np.stack([grams[0]] * 5), device)[1]
     found = solve_convex(Problem(stack, memberships, np.sign(targets), np.ones(40), Hinge(), p), tol=1e-4)
     assert found.converged
+
+
+def awkward(case):
+    """Return loss, targets, costs and memberships of a problem that is hard to step through."""
+    grams, targets, memberships = rows(n=120)
+    rng = np.random.default_rng(5)
+    y, ones = np.sign(targets), np.ones(120)
+    return grams, *{
+        "separable": (Hinge(), np.sign(factors(grams)[0][:, 0] + 0.01), 1e4 * ones, memberships),
+        "one of its class": (Hinge(), np.where(np.arange(120) == 7, 1.0, -1.0), 100.0 * ones, memberships),
+        "costs of all sizes": (Hinge(), y, 10.0 ** rng.uniform(-6, 6, size=120), memberships),
+        "large costs": (Hinge(), y, 1e6 * ones, memberships),
+        "targets that fit": (Quantile(0.3), factors(grams)[0][:, 0].copy(), 1e5 * ones, memberships),
+        "tiny targets": (Quantile(0.3), 1e-6 * targets, ones, memberships),
+        "no error small": (Huber(1e-3), targets, ones, memberships),
+        "an empty cluster": (Huber(0.5), targets, ones, np.c_[memberships, np.zeros(120)]),
+    }[case]  # fmt: skip
+
+
+@pytest.mark.parametrize("p", [1, 2, np.inf])
+@pytest.mark.parametrize(
+    "case",
+    ["separable", "one of its class", "costs of all sizes", "large costs", "targets that fit", "tiny targets",
+     "no error small", "an empty cluster"],
+)  # fmt: skip
+def test_awkward_problems_of_features_are_certified(case, p, device):
+    grams, loss, y, C, memberships = awkward(case)
+    here, there = (Problem(stack, memberships, y, C, loss, p) for stack in both("features", grams, device))
+    found = solve_convex(there, tol=1e-5)
+    assert found.converged
+    assert certify(here, found.weights, found.alpha, tol=1e-5).gap <= 1e-5
+
+
+def test_even_the_first_step_on_features_has_a_finite_gap(device):
+    grams, targets, memberships = rows()
+    stack = both("features", grams, device)[1]
+    problem = Problem(stack, memberships, targets, np.ones(60), Quantile(0.3), 2)
+    assert np.isfinite(solve_convex(problem, max_iter=1).gap)
 
 
 @pytest.mark.parametrize("loss", [SquaredError(), Huber(1e6)], ids=name)
@@ -233,3 +273,16 @@ def test_a_kernel_of_factor_zero_brings_no_warning(device):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert solve_convex(problem, tol=1e-4).converged
+
+
+def test_fewer_additions_in_a_row_are_certified_more_tightly(device, monkeypatch):
+    grams, targets, memberships = rows(n=600)
+    stack = both("Grams", grams, device)[1]
+    problem = Problem(stack, memberships, np.sign(targets), np.ones(600), Hinge(), 2)
+    answer = _pair(solve_convex(problem, tol=1e-6))
+    monkeypatch.setattr(type(stack), "n_terms", 600)
+    loose = judge_on_device(problem, *answer)
+    monkeypatch.setattr(type(stack), "n_terms", 100)
+    tight = judge_on_device(problem, *answer)
+    assert tight.rounding < loose.rounding
+    assert tight.primal == loose.primal

@@ -11,7 +11,9 @@ import triton.language as tl
 TOGETHER = 4
 """Vectors that are multiplied in one read of the stack."""
 TILE = {"rows": 32, "columns": 128}
-"""Of the combination; of products, 16 x 256."""
+"""Of the combination ..."""
+SUMMED_ROWS, SUMMED_COLUMNS = 16, 256
+"""... and of products: sums of a tile's columns, then of tiles."""
 
 
 def combine(grams, rows, weights, memberships, out):
@@ -44,7 +46,7 @@ def products(grams, rows, vectors, out):
     n, count = vectors.shape
     own = vectors.T.contiguous()
     indices = rows if rows is not None else torch.empty(0, dtype=torch.int64, device=out.device)
-    grid = triton.cdiv(n, 16), grams.shape[0]
+    grid = triton.cdiv(n, SUMMED_ROWS), grams.shape[0]
     with torch.cuda.device(grams.device):
         for first in range(0, count, TOGETHER):
             some = min(TOGETHER, count - first)
@@ -59,8 +61,8 @@ def products(grams, rows, vectors, out):
                 grams.shape[0],
                 some,
                 rows is not None,
-                16,
-                256,
+                SUMMED_ROWS,
+                SUMMED_COLUMNS,
             )
     return out
 

@@ -53,6 +53,15 @@ def products(grams, rows, vectors):
     return out
 
 
+def n_terms(grams, n_rows):
+    """Return the additions behind an entry of `products`: in tiles, and of tiles, where it is fused."""
+    if not _is_fused(grams, range(n_rows)):
+        return n_rows
+    from localmkl.backends import fused
+
+    return fused.SUMMED_COLUMNS + -(-n_rows // fused.SUMMED_COLUMNS)
+
+
 def moments(table, rows, vectors):
     """Return ``Phi' u_j`` for the columns u_j of `vectors` (n, k), as (k, R)."""
     sums = vectors.new_zeros((vectors.shape[1], table.shape[1]))

@@ -26,6 +26,8 @@ import numpy as np
 from localmkl.solvers.objective import dual_norm
 from localmkl.stacks import GramStack
 
+SUMMED_ROWS = 512
+"""Rows whose products are added up at a time: errors grow with these and the number of sums, not with all."""
 AUDITED_ROWS = 16
 """Rows of every certificate that are computed twice: a wrong row among n is found with probability 16 / n."""
 BOUNDED_ROWS = 2**16
@@ -118,9 +120,12 @@ def certify(problem, weights, alpha, *, tol=np.inf):
     return judge(problem, weights, alpha, products_of(problem, alpha), tol)
 
 
-def judge(problem, weights, alpha, products, tol=np.inf):
-    """Return the `Solution` of any weights and any alpha, given its products; as `certify` does."""
-    solution = _judge(problem, weights, alpha, products)
+def judge(problem, weights, alpha, products, tol=np.inf, n_terms=None):
+    """Return the `Solution` of any weights and any alpha, given its products; as `certify` does.
+
+    `n_terms` are the additions behind a product: those of all rows, if nothing is said.
+    """
+    solution = _judge(problem, weights, alpha, products, n_terms)
     undecided = solution.gap > tol >= solution.gap - 2.0 * solution.rounding
     if undecided and np.finfo(np.longdouble).eps < np.finfo(np.float64).eps:
         return _judge(problem, weights, alpha, products_of(problem, alpha, np.longdouble))
@@ -159,7 +164,8 @@ def judge_on_device(problem, weights, alpha, tol=np.inf):
     plain NumPy; if they differ by more than rounding, all are, and it is said.
     """
     if isinstance(problem.stack, GramStack):
-        return judge(problem, weights, alpha, audited_products(problem, problem.cluster_parts(alpha)), tol)
+        products, agree = _audited(problem, problem.cluster_parts(alpha))
+        return judge(problem, weights, alpha, products, tol, problem.stack.n_terms if agree else None)
     stack, rows = problem.stack, np.arange(problem.n_samples)
     parts = problem.cluster_parts(alpha)
     factors = np.ones(stack.n_kernels) if stack.factors is None else stack.factors
@@ -219,6 +225,11 @@ def audited_products(problem, vectors):
     Some rows are computed again in plain NumPy; if they differ by more than rounding, all are, and it is
     said. The rows depend on the vectors: another certificate looks at others, the same one at the same.
     """
+    return _audited(problem, vectors)[0]
+
+
+def _audited(problem, vectors):
+    """Return products, and whether they are the stack's own."""
     products = problem.stack.products(vectors)
     rng = np.random.default_rng(zlib.crc32(vectors.tobytes()))
     picked = rng.choice(problem.n_samples, size=min(AUDITED_ROWS, problem.n_samples), replace=False)
@@ -226,14 +237,14 @@ def audited_products(problem, vectors):
     reach = reaches(problem)
     allowed = 2.0 * gamma(problem.n_samples, np.float64) * sizes_of(reach, vectors)[:, :, None]
     if np.all(np.abs(products[:, :, picked] - again) <= allowed * reach[:, picked]):
-        return products
+        return products, True
     warnings.warn(
         f"The products of {problem.n_samples} rows disagree with NumPy's, which are used instead; "
         "the answer is right, but please report it.",
         RuntimeWarning,
-        stacklevel=2,
+        stacklevel=3,
     )
-    return problem.stack.plain_products(vectors)
+    return problem.stack.plain_products(vectors), False
 
 
 def reaches(problem, largest=None):
@@ -247,12 +258,14 @@ def reaches(problem, largest=None):
 
 
 @np.errstate(over="ignore", invalid="ignore")  # what is not finite is not certified
-def _judge(problem, weights, alpha, products):
+def _judge(problem, weights, alpha, products, n_terms=None):
     """Return the `Solution` in the precision of the products."""
-    parts = problem.cluster_parts(alpha.astype(products.dtype))
-    norms = np.maximum(np.einsum("jmi,ij->jm", products, parts), 0.0)
+    parts, n_rows = problem.cluster_parts(alpha.astype(products.dtype)), problem.n_samples
+    blocks = [slice(start, start + SUMMED_ROWS) for start in range(0, n_rows, SUMMED_ROWS)]
+    norms = np.maximum(sum(np.einsum("jmi,ij->jm", products[:, :, b], parts[b]) for b in blocks), 0.0)
     scores = np.einsum("ij,jm,jmi->i", problem.memberships, weights, products, optimize=True)
-    share = gamma(problem.n_samples, products.dtype) + gamma(weights.size, products.dtype)
+    n_terms = n_rows if n_terms is None else max(n_terms, SUMMED_ROWS + len(blocks))
+    share = gamma(n_terms, products.dtype) + gamma(weights.size, products.dtype)
     return _weigh_up(problem, weights, alpha, norms, scores, share, _bounds(problem, weights, alpha, share))
 
 

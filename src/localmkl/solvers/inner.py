@@ -111,6 +111,10 @@ def feasible(alpha, lower, upper):
     if room.sum() > abs(surplus) > 0.0:
         alpha = np.clip(alpha - surplus / room.sum() * room, lower, upper)
     balance(alpha, lower, upper)
+    if alpha.sum() == 0.0:
+        return alpha
+    alpha = feasible_start(alpha, lower, upper)
+    balance(alpha, lower, upper)
     return alpha
 
 

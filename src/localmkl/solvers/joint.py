@@ -81,7 +81,7 @@ def solve_joint(problem, *, tol=1e-3, max_iter=500, callback=None):
         fruitless = 0 if seen[2] == smallest or seen[2] > FAR else fruitless + 1
         if seen[2] <= goal or (seen[2] <= tol and found is None):
             weights, alpha = point.answer(goal)
-            answer = judge_on_device(problem, weights, alpha, tol)
+            answer = judge_on_device(problem, weights, alpha)  # a step is cheaper than extended precision
             found = answer if found is None or answer.gap < found.gap else found
             if seen[2] <= goal and found.gap <= tol:
                 break

@@ -17,6 +17,8 @@ LEAST_SHARE = 0.01
 """Share of an even weight below which none begins."""
 INSIDE = 0.97
 """The sum of the first weights' powers: inside their balls."""
+FAR_OUTSIDE = 1e6
+"""Power of a weight beyond which no step goes, on its way back to its ball."""
 MOST_STEPS = 60
 """Steps, at most; twelve are many."""
 JITTER = 1e-14
@@ -96,12 +98,17 @@ class QuadraticModel:
             slope = -0.5 * norms + at.multiplier[:, None] * normal - at.s
             if max(at.products(), float((slope.abs() * at.weights).sum())) <= enough:
                 break
-            step = self._newton(at, norms, normal, self._curvature(k, weights.numel()))
+            try:
+                step = self._newton(at, norms, normal, self._curvature(k, weights.numel()))
+            except FloatingPointError:  # where nothing is left to gain
+                break
             first = step(0.0, 0.0)
             mean, there = at.products() / count, at.moved(first, at.length(first)).products() / count
             goal = max((there / mean) ** 3 * mean, 0.1 * enough / count)
             change = step(goal - first.weights * first.s, goal - first.w * first.multiplier)
             length = min(1.0, TO_THE_WALL * at.length(change))
+            while length > 1e-10 and not at.moved(change, length).weights.max() ** p < FAR_OUTSIDE:
+                length *= 0.5
             if not length > 1e-10:
                 break
             at = at.moved(change, length)
@@ -144,10 +151,13 @@ class QuadraticModel:
 
 
 def factor(make):
-    """Return the Cholesky factor of a matrix that is made anew where more must be added to its diagonal."""
+    """Return the Cholesky factor of a matrix that is made anew where more must be added to its diagonal.
+
+    It is in the order of columns, which solving with it needs: in the other one, each time it were copied.
+    """
     jitter = 0.0
     while jitter <= 1.0:
-        matrix = make()
+        matrix = make().mT
         if jitter:
             matrix.diagonal().add_(jitter * float(matrix.diagonal().mean()))
         failed = torch.empty((), dtype=torch.int32, device=matrix.device)

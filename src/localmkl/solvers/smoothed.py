@@ -46,15 +46,27 @@ LEAST_GAIN = 0.1
 """Share of the gain that a step promises that must come true, else it is cut."""
 CUTS = 30
 """Times that a step may be halved."""
+NEARLY_NOTHING = 0.05
+"""Length of a step below which smoothing was too little."""
+WIDEST = 1e6
+"""Multiple of the first width beyond which smoothing never goes."""
+BARELY = 1e-6
+"""Bend of all losses, as a share of what the first smoothing gives, where none is in the band."""
 FRUITLESS = 30
-"""Steps without a smaller gap after which rounding is what holds it up."""
+"""Steps without a smaller gap after which rounding is what holds it up ..."""
+FAR = 0.5
+"""... but above this gap, which says nothing yet, many more are taken ..."""
+FRUITLESS_FAR = 150
+"""... up to these."""
+REFUSED = 3
+"""Answers that rounding may keep from being certified before extended precision is asked."""
 
 
 def solve_smoothed(problem, *, tol=1e-3, max_iter=500, callback=None):
     """Solve one problem of features on a device; parameters and result as for `convex.solve_convex`."""
     point = best = _Point(problem, tol)
     history: dict[str, list] = {"primal": [], "dual": [], "gap": [], "svm_gap": []}
-    smallest, fruitless, found = np.inf, 0, None
+    smallest, fruitless, refused, found = np.inf, 0, 0, None
     for iteration in range(1, max_iter + 1):
         seen = point.look()
         for key, value in zip(history, (*seen, 0.0), strict=True):
@@ -65,13 +77,15 @@ def solve_smoothed(problem, *, tol=1e-3, max_iter=500, callback=None):
         if seen[2] < smallest:
             smallest, best, fruitless = seen[2], copy(point), 0
         if seen[2] <= tol and point.agrees():
-            found = point.answer()
+            found = point.answer(tol if refused >= REFUSED else np.inf)  # a step is cheaper
+            refused += 1
             if found.gap <= tol:
                 break
-        if fruitless > FRUITLESS or not point.step():
+        patience = FRUITLESS if seen[2] <= FAR else FRUITLESS_FAR
+        if fruitless > patience or not point.step():
             break
     if found is None or found.gap > tol:
-        other = best.answer()
+        other = best.answer(tol)
         found = other if found is None or other.gap < found.gap else found
     return replace(
         found,
@@ -117,7 +131,9 @@ class Smoothed:
     def bends(self, alpha, band=None):
         """Return the second derivatives of L; all rows have one where the band is empty."""
         bends = torch.where(self.inside(alpha) if band is None else band, self._bend(), 0.0)
-        return bends if bool(bends.any()) else self.C / max(self.first, self.width)
+        if bool(bends.any()):
+            return bends
+        return BARELY * self.C / self.first if self.smooth else self._bend()
 
     def beyond(self, scores, alpha, band):
         """Return alpha with those of a band of before, now their centre, as if they had no bounds."""
@@ -125,10 +141,16 @@ class Smoothed:
         return torch.where(band, free, alpha)
 
     def narrow(self, alpha):
-        """Smooth less, around these dual variables; return whether that is possible."""
-        if self.smooth:
-            self.width, self.centre = max(NARROWER * self.width, self.last), alpha
-        return self.smooth
+        """Smooth less, around these dual variables."""
+        self.width, self.centre = max(NARROWER * self.width, self.last), alpha
+
+    def widen(self, alpha):
+        """Smooth more, around these dual variables: errors of scores count less."""
+        self.width, self.centre = min(self.width / NARROWER, WIDEST * self.first), alpha
+
+    def retreat(self):
+        """Smooth more, around the dual variables of before."""
+        self.width = min(self.width / NARROWER**2, self.first)
 
     def value(self, scores, alpha=None):
         """Return the sum of L."""
@@ -166,10 +188,6 @@ class Logistic:
         """Return the second derivatives."""
         share = self.y * alpha / self.C
         return self.C * share * (1.0 - share)
-
-    def narrow(self, alpha):
-        """Return that nothing is smoothed."""
-        return False
 
     def value(self, scores, alpha=None):
         """Return the sum of the losses."""
@@ -262,11 +280,11 @@ class _Point:
         primal = 0.5 * float((self.weights * self.norms(self.own)).sum()) + cost
         return relative_gap(primal, self.dual) <= self.tol
 
-    def answer(self):
-        """Return the certified `Solution`."""
+    def answer(self, tol=np.inf):
+        """Return the certified `Solution`; in extended precision, if that decides about `tol`."""
         weights = self.weights.cpu().numpy()
         alpha = feasible(self.alpha.cpu().numpy(), *self.problem.box())
-        return judge_on_device(self.problem, weights, alpha, self.tol)
+        return judge_on_device(self.problem, weights, alpha, tol)
 
     def step(self):
         """Take a step, and smooth less after a small one; return whether there is one."""
@@ -287,7 +305,8 @@ class _Point:
         length = self._length(d_v, d_f, slope, before + self.loss.value(self.f, self.alpha))
         self.v, self.b, self.f = self.v + length * d_v, self.b + length * d_b, self.f + length * d_f
         self.weights = self.weights + length * (weights - self.weights)
-        self._narrow(-slope / self.primal, length == 1.0)
+        if self.loss.smooth:
+            self._smooth(-slope / max(self.primal, 1e-300), length)
         return True
 
     def _newton(self, alpha, own, bends):
@@ -323,10 +342,16 @@ class _Point:
             length *= 0.5
         return length
 
-    def _narrow(self, gain, whole):
-        """Smooth less if a step gained little."""
-        small = gain < (SMALL_WHOLE_STEP if whole else SMALL_STEP) * max(self.excess, self.tol)
-        if small and (self.excess > SMOOTH_ENOUGH * self.tol or gain < ROUNDING):
-            alpha = self.loss.dual_variables(self.f)
-            if self.loss.narrow(alpha):
-                self.band = self.loss.inside(alpha)
+    def _smooth(self, gain, length):
+        """Smooth less if a step gained little, and more if it was cut to nearly nothing."""
+        if length < NEARLY_NOTHING:
+            return self.loss.retreat()
+        small = gain < (SMALL_WHOLE_STEP if length == 1.0 else SMALL_STEP) * max(self.excess, self.tol)
+        alpha, enough = self.loss.dual_variables(self.f), self.excess <= SMOOTH_ENOUGH * self.tol
+        if small and not enough:
+            self.loss.narrow(alpha)
+        elif small and gain < ROUNDING:  # v is there, alpha is not
+            self.loss.widen(alpha)
+        else:
+            return
+        self.band = self.loss.inside(alpha)

@@ -96,6 +96,11 @@ class GramStack(Stack):
             picked = gram[rows[:, None], columns]
         return np.asarray(picked, dtype=np.float64)
 
+    @property
+    def n_terms(self):
+        """Additions behind an entry of a product with vectors."""
+        return self.shape[1]
+
     def whole_diagonals(self):
         """Return ``k_m(x, x)`` of all rows of the whole stack, (n_kernels, n_rows)."""
         if self._diagonals is not None:

@@ -168,6 +168,10 @@ class DeviceGramStack(_OnDevice, GramStack):
         scaled = weights if self.factors is None else weights * self.tensor(self.factors)
         return on_device.combine(self.grams, self._rows(), scaled, memberships, out)
 
+    @property
+    def n_terms(self):  # noqa: D102
+        return on_device.n_terms(self.grams, len(self))
+
     def products(self, vectors, samples=None):  # noqa: D102
         part = self if samples is None else self[np.ix_(samples, samples)]
         return part.product(self.tensor(vectors)).cpu().numpy()
