@@ -44,6 +44,7 @@ def test_the_gallery_is_numbered_without_gaps():
     assert [int(path.name[5:7]) for path in EXAMPLES] == list(range(1, len(EXAMPLES) + 1))
 
 
+@pytest.mark.long  # `make docs` runs them too
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
 def test_the_example_runs_and_draws(path, drawn):
     runpy.run_path(str(path))

@@ -9,6 +9,8 @@ from sklearn.base import clone
 from sklearn.cluster import KMeans
 from sklearn.metrics import adjusted_rand_score
 
+from localmkl import gates
+from localmkl.backends import partitions
 from localmkl.gates import (
     KernelKMeansGate,
     _without_empty_clusters,
@@ -78,6 +80,22 @@ def test_settled_clusters_hold_the_rows_nearest_to_their_means(weights):
     for j in range(3):
         inside = np.where(labels_of(averages) == j, own, 0.0)
         np.testing.assert_allclose(averages[:, j], inside / inside.sum())
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_compiled_kernel_kmeans_ends_where_plain_numpy_does(seed, dtype):
+    rng = np.random.default_rng(seed)
+    X = np.concatenate([rng.normal(size=(400, 4)), np.zeros((3, 4)), [[50.0] * 4]])
+    gram, weights = (X @ X.T).astype(dtype), rng.uniform(0.5, 2.0, size=len(X))
+    labels = np.stack([rng.integers(0, 5, size=len(X)), np.r_[np.zeros(len(X) - 4), 1, 2, 3, 4]]).astype(int)
+    labels[1, -4:] = [1, 2, 3, 4]  # clusters of equal rows: all but one lose theirs
+    sums = gates._cluster_sums(gram, labels, weights, 5)
+    found, expected = [(labels.copy(), sums.copy()) for _ in range(2)]
+    partitions.settle(gram, gram.diagonal(), *found, weights, 100)
+    gates.settle(gram, gram.diagonal(), *expected, weights, 100)
+    np.testing.assert_array_equal(found[0], expected[0])
+    np.testing.assert_allclose(found[1], expected[1], rtol=1e-6, atol=1e-6 * np.abs(expected[1]).max())
 
 
 def test_more_restarts_never_raise_the_error():

@@ -12,12 +12,14 @@ the rows, or a fixed matrix can stand in its place (see the estimators' `gate`).
 import warnings
 
 import numpy as np
+from scipy.optimize import brentq
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 
 from localmkl._checks import check_evenness, check_integer
 
-BISECTIONS = 200
+MOST_STEPS = 200
+"""On the way to tau; twelve are many."""
 
 
 class KernelKMeansGate(BaseEstimator):
@@ -159,7 +161,7 @@ def average_evenness(tau, distances, sample_weight=None):
 
 
 def tau_for_evenness(evenness, distances, sample_weight=None):
-    """Return the tau whose average evenness is `evenness`, by bisection.
+    """Return the tau whose average evenness is `evenness`.
 
     Equal distances can keep the average evenness above 1/l for every tau. Then the smallest one that
     can be reached is used, with a warning.
@@ -196,18 +198,15 @@ def tau_for_evenness(evenness, distances, sample_weight=None):
                 stacklevel=2,
             )
         return np.inf
+    excess = distances - distances.min(axis=1, keepdims=True)
+
+    def surplus(tau):
+        return float(np.average(np.exp(-tau * excess).mean(axis=1), weights=sample_weight)) - evenness
+
     low, high = 0.0, 1.0 / max(float(np.ptp(distances)), np.finfo(float).tiny)
-    while average_evenness(high, distances, sample_weight) > evenness:
+    while surplus(high) > 0.0:
         low, high = high, 2.0 * high
-    for _ in range(BISECTIONS):
-        middle = 0.5 * (low + high)
-        if middle in (low, high):
-            break
-        if average_evenness(middle, distances, sample_weight) > evenness:
-            low = middle
-        else:
-            high = middle
-    return high
+    return brentq(surplus, low, high, xtol=4.0 * np.finfo(float).eps * high, maxiter=MOST_STEPS)
 
 
 def _ratios(tau, distances):
@@ -273,18 +272,22 @@ def kernel_kmeans(gram, n_clusters, *, sample_weight=None, n_init=10, max_iter=1
 
     diagonal = gram.diagonal()
     labels = np.stack([_seed(gram, diagonal, weights, n_clusters, rng) for _ in range(n_init)])
-    for _ in range(max_iter):
-        averages, offsets, distances = _distances_to_clusters(gram, labels, weights, n_clusters)
-        updated = _without_empty_clusters(distances + diagonal[None, :, None])
-        settled = np.array_equal(updated, labels)
-        labels = updated
-        if settled:
-            break
-    averages, offsets, distances = _distances_to_clusters(gram, labels, weights, n_clusters)
-    nearest = np.maximum(distances.min(axis=2) + diagonal, 0.0)
-    errors = nearest @ weights
+    sums = _cluster_sums(gram, labels, weights, n_clusters)
+    work = _compiled_settle() if isinstance(gram, np.ndarray) else settle
+    work(gram, diagonal, labels, sums, weights, max_iter)
+    errors = np.array(
+        [
+            np.maximum(_distances(one[None], own[None], weights)[0].min(axis=0) + diagonal, 0.0) @ weights
+            for one, own in zip(sums, labels, strict=True)
+        ]
+    )
     best = int(np.argmin(errors))
-    return averages[best], offsets[best], float(errors[best])
+    averages = _members(labels[best], weights, n_clusters)
+    averages /= averages.sum(axis=0)
+    means = gram @ averages
+    offsets = np.einsum("ij,ij->j", averages, means)
+    error = np.maximum((offsets - 2.0 * means).min(axis=1) + diagonal, 0.0) @ weights
+    return averages, offsets, float(error)
 
 
 def _seed(gram, diagonal, weights, n_clusters, rng):
@@ -316,16 +319,59 @@ def _draw(chance, rng):
     return min(drawn, len(chance) - 1)
 
 
-def _distances_to_clusters(gram, labels, weights, n_clusters):
-    """Return averages (R, n, l), offsets (R, l) and distances (R, n, l), for R restarts at once."""
-    n_init, n_rows = labels.shape
-    members = (labels[:, :, None] == np.arange(n_clusters)) * weights[None, :, None]
-    totals = members.sum(axis=1)
-    averages = members / totals[:, None, :]
-    flat = np.moveaxis(averages, 0, 1).reshape(n_rows, n_init * n_clusters)
-    means = np.moveaxis((gram @ flat).reshape(n_rows, n_init, n_clusters), 1, 0)
-    offsets = np.einsum("rij,rij->rj", averages, means)
-    return averages, offsets, offsets[:, None, :] - 2.0 * means
+def _members(labels, weights, n_clusters):
+    """Return the weight of each row in its cluster, (n, l)."""
+    return (labels[:, None] == np.arange(n_clusters)) * weights[:, None]
+
+
+def _cluster_sums(gram, labels, weights, n_clusters):
+    """Return ``sum_{i in S_j} w_i k0(x, x_i)`` of every restart, cluster and row, (R, l, n)."""
+    members = np.hstack([_members(own, weights, n_clusters) for own in labels])
+    return np.ascontiguousarray((gram @ members).T).reshape(len(labels), n_clusters, -1)
+
+
+def _distances(sums, labels, weights):
+    """Return squared distances to the clusters of R restarts, up to ``k0(x, x)``, (R, l, n)."""
+    n_clusters = sums.shape[1]
+    totals, offsets = np.empty((2, len(labels), n_clusters))
+    for r, own in enumerate(labels):
+        totals[r] = np.bincount(own, weights, n_clusters)
+        within = weights * np.take_along_axis(sums[r], own[None], axis=0)[0]
+        offsets[r] = np.bincount(own, within, n_clusters) / totals[r] ** 2
+    return offsets[:, :, None] - (2.0 / totals)[:, :, None] * sums
+
+
+def _compiled_settle():
+    from localmkl.backends import partitions
+
+    return partitions.settle
+
+
+def settle(gram, diagonal, labels, sums, weights, max_iter):
+    """Move rows to their nearest clusters until none moves, in place.
+
+    Parameters
+    ----------
+    gram : ndarray or other matrix of shape (n, n)
+    diagonal, weights : ndarray of shape (n,)
+        The matrix's diagonal, and the weights of its rows.
+    labels : ndarray of shape (R, n)
+        R partitions.
+    sums : ndarray of shape (R, l, n)
+        Their clusters' ``sum_{i in S_j} w_i k0(x, x_i)``.
+    max_iter : int
+        Most rounds.
+    """
+    moving = np.arange(len(labels))
+    for _ in range(max_iter):
+        distances = _distances(sums[moving], labels[moving], weights)
+        updated = _without_empty_clusters(np.moveaxis(distances, 1, 2) + diagonal[:, None])
+        changed = np.flatnonzero((updated != labels[moving]).any(axis=1))
+        labels[moving] = updated
+        if len(changed) == 0:
+            break
+        moving = moving[changed]  # the others have settled
+        sums[moving] = _cluster_sums(gram, labels[moving], weights, sums.shape[1])
 
 
 def _without_empty_clusters(distances):

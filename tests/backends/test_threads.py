@@ -6,12 +6,13 @@ import subprocess
 import sys
 import threading
 
+import numba
 import numpy as np
 import pytest
 from threadpoolctl import threadpool_info
 
 from localmkl import CLMKLClassifier
-from localmkl.backends import compiled, one_blas_thread, threads
+from localmkl.backends import compiled, compiling, one_blas_thread, threads
 from localmkl.datasets import make_localized
 
 X, Y = make_localized(n_samples=600, random_state=0)[:2]  # four Grams: enough for threads to be used
@@ -44,6 +45,7 @@ def test_a_child_forked_after_a_threaded_fit_gets_the_same_solution():
 
 FITS_AT_ONCE = """
 import numba, threading
+import numba
 import numpy as np
 from localmkl import MKLClassifier
 from localmkl.datasets import make_localized
@@ -88,3 +90,14 @@ def test_fits_at_once_leave_the_number_of_blas_threads_as_it_was():
     leave_second.set()
     work[1].join()
     assert blas_threads() == before
+
+
+def test_who_wants_to_know_is_told_once_that_something_is_compiled():
+    told = []
+    compiling.tell(lambda: told.append("compiling"))
+    try:
+        numba.njit(lambda x: x + 1.0)(1.0)
+        numba.njit(lambda x: x + 2.0)(1.0)
+    finally:
+        compiling.tell(lambda: None)
+    assert told == ["compiling"]

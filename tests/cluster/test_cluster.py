@@ -64,8 +64,11 @@ def test_weights_are_those_of_one_process(client):
     "model",
     [
         MKLRegressor(KERNELS, C=0.1, loss="squared_error", n_components=8, random_state=0),
-        HLMKLClassifier(KERNELS, C=0.1, n_clusters=2, n_components=8, class_weight="balanced",
-                        random_state=0),
+        pytest.param(
+            HLMKLClassifier(KERNELS, C=0.1, n_clusters=2, n_components=8, class_weight="balanced",
+                            random_state=0),
+            marks=pytest.mark.long,
+        ),
         CLMKLClassifier(KERNELS, loss="log_loss", normalize="cosine", gate_kernel=RBF(0.3), shared=0.3,
                         n_components=8, random_state=0),
     ],
@@ -94,7 +97,11 @@ def test_every_kind_of_model_has_the_values_of_one_process(client, model):
 
 @pytest.mark.parametrize(
     ("moment", "loss", "C"),
-    [("sweep", "hinge", 0.1), ("set_active", "hinge", 0.1), ("product", "log_loss", 1000.0)],
+    [
+        pytest.param("sweep", "hinge", 0.1, marks=pytest.mark.long),
+        pytest.param("set_active", "hinge", 0.1, marks=pytest.mark.long),
+        ("product", "log_loss", 1000.0),
+    ],
 )
 def test_a_worker_that_dies_costs_a_round(client, monkeypatch, moment, loss, C):
     monkeypatch.setattr(descent, "LARGEST_PART", 200)
@@ -119,6 +126,7 @@ def test_a_worker_that_dies_costs_a_round(client, monkeypatch, moment, loss, C):
     bring_back(client)
 
 
+@pytest.mark.long
 def test_the_memory_of_the_client_does_not_grow_with_the_rows(client, monkeypatch):
     monkeypatch.setattr(survey, "SAMPLE_ROWS", 1000)
 

@@ -12,7 +12,7 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 from benchmarks.hostile import campaign
 from benchmarks.hostile.__main__ import NAMES
 
-LONG = ("disks", "kills")
+LONG = ("disks", "kills", "limits", "threads")
 """Campaigns that take long, however short: they fill disks, and wait for processes."""
 
 

@@ -151,7 +151,12 @@ if __name__ == "__main__":
 
 
 @pytest.mark.parametrize(
-    "how, n_jobs", [("SIGKILL", 1), pytest.param("SIGINT", 1, marks=pytest.mark.long), ("SIGINT", 2)]
+    "how, n_jobs",
+    [
+        ("SIGKILL", 1),
+        pytest.param("SIGINT", 1, marks=pytest.mark.long),
+        pytest.param("SIGINT", 2, marks=pytest.mark.long),
+    ],
 )
 def test_a_search_stopped_at_a_random_moment_ends_with_the_same_table(how, n_jobs, tmp_path, monkeypatch):
     path = tmp_path / "file"

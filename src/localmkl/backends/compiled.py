@@ -10,8 +10,11 @@ import numba
 import numpy as np
 from numba.extending import overload
 
+from localmkl.backends.compiling import listen
 from localmkl.backends.reference import tiny_curvature
 from localmkl.backends.threads import Threaded
+
+listen()
 
 # Sums may be reordered; infinities and not-a-numbers keep their meaning.
 _FASTMATH = {"reassoc", "contract", "arcp", "nsz"}

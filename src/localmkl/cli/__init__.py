@@ -325,6 +325,22 @@ def bench(
 
 
 @_command()
+def warmup(
+    as_json: options.Json = False,
+    quiet: options.Quiet = False,
+    debug: options.Debug = False,
+):
+    """Compile now what the first fits would compile: once for all, on this machine."""
+    voice = Voice(as_json, quiet, debug)
+    with voice.plainly():
+        from localmkl.warmup import warm_up
+
+        with voice.counting("compiling") as show:
+            took = warm_up(show)
+        voice.result({"seconds": took}, f"Ready, after {took:.0f} s.")
+
+
+@_command()
 def demo(
     samples: Annotated[int, _option(min=30, help="Training samples.")] = 300,
     seed: options.Seed = 0,

@@ -22,7 +22,9 @@ import typer
 from typer.core import TyperCommand
 
 from localmkl._devices import find_device
+from localmkl.backends.compiling import tell
 
+COMPILING = "Compiling, once: about 10 s (localmkl warmup does all of it, in a minute)."
 FAILED, MISUSED, INTERRUPTED = 1, 2, 130
 EXPECTED = (ValueError, TypeError, OSError, ImportError, MemoryError, RuntimeError)
 
@@ -251,6 +253,7 @@ class Voice:
             for kind in (RuntimeWarning, FutureWarning):  # of NumPy and others: results are checked for NaN
                 warnings.simplefilter("ignore", kind)
             warnings.showwarning = _shown_once()
+            tell(lambda: self.note(COMPILING))
             try:
                 yield
             except (typer.Exit, typer.Abort):

@@ -1,0 +1,85 @@
+"""Kernel k-means from given partitions, in numba; the twin is `localmkl.gates.settle`.
+
+Each partition keeps the sums of the matrix's rows over its clusters. A row that moves is taken from one sum
+and added to another, so that a round costs what moves, not the whole matrix.
+"""
+
+import numba
+import numpy as np
+
+from localmkl.backends.compiled import _FASTMATH, _WORTH_THREADS, _compile
+
+
+def settle(gram, diagonal, labels, sums, weights, max_iter):
+    """Move rows to their nearest clusters, in place, until none moves; see `localmkl.gates.settle`."""
+    work = _settle_parallel if labels.size * len(weights) >= _WORTH_THREADS else _settle_serial
+    work(gram, diagonal, labels, sums, weights, max_iter)
+
+
+@numba.njit(nogil=True, cache=True, fastmath=_FASTMATH)
+def _offsets(own, sums, weights, totals, offsets):
+    totals[:] = 0.0
+    offsets[:] = 0.0
+    for i in range(len(own)):
+        totals[own[i]] += weights[i]
+        offsets[own[i]] += weights[i] * sums[own[i], i]
+    offsets /= totals**2
+
+
+@numba.njit(nogil=True, cache=True, fastmath=_FASTMATH)
+def _nearest(i, sums, totals, offsets):
+    """Return the nearest cluster of a row and its squared distance, up to the diagonal entry."""
+    best, least = 0, np.inf
+    for j in range(len(totals)):
+        distance = offsets[j] - 2.0 / totals[j] * sums[j, i]
+        if distance < least:
+            best, least = j, distance
+    return best, least
+
+
+@numba.njit(nogil=True, cache=True, fastmath=_FASTMATH)
+def _move(row, weight, source, target):
+    for k in range(len(row)):
+        part = weight * row[k]
+        source[k] -= part
+        target[k] += part
+
+
+@numba.njit(nogil=True, cache=True)
+def _fill_empty(updated, least, diagonal, n_clusters):
+    """Give every empty cluster the farthest row it can have."""
+    counts = np.bincount(updated, minlength=n_clusters)
+    for cluster in range(n_clusters):
+        if counts[cluster] == 0:
+            farthest, most = -1, -np.inf
+            for i in range(len(updated)):
+                if counts[updated[i]] > 1 and least[i] + diagonal[i] > most:
+                    farthest, most = i, least[i] + diagonal[i]
+            counts[updated[farthest]] -= 1
+            counts[cluster] += 1
+            updated[farthest] = cluster
+            least[farthest] = -diagonal[farthest]
+
+
+def _settle_loop(gram, diagonal, labels, sums, weights, max_iter):
+    n_partitions, n = labels.shape
+    for partition in numba.prange(n_partitions):
+        own, mine = labels[partition], sums[partition]
+        totals, offsets = np.empty(mine.shape[0]), np.empty(mine.shape[0])
+        updated, least = np.empty(n, dtype=labels.dtype), np.empty(n)
+        for _ in range(max_iter):
+            _offsets(own, mine, weights, totals, offsets)
+            for i in range(n):
+                updated[i], least[i] = _nearest(i, mine, totals, offsets)
+            _fill_empty(updated, least, diagonal, mine.shape[0])
+            moved = 0
+            for i in range(n):
+                if updated[i] != own[i]:
+                    _move(gram[i], weights[i], mine[own[i]], mine[updated[i]])
+                    own[i] = updated[i]
+                    moved += 1
+            if moved == 0:
+                break
+
+
+_settle_parallel, _settle_serial = _compile(_settle_loop)
