@@ -18,6 +18,8 @@ from sklearn.utils import check_random_state
 
 from localmkl._checks import check_evenness, check_integer
 
+EQUAL = 1e-10
+"""Difference of errors, as a share of the sum of the diagonal, up to which partitions are equally good."""
 MOST_STEPS = 200
 """On the way to tau; twelve are many."""
 
@@ -281,7 +283,8 @@ def kernel_kmeans(gram, n_clusters, *, sample_weight=None, n_init=10, max_iter=1
             for one, own in zip(sums, labels, strict=True)
         ]
     )
-    best = int(np.argmin(errors))
+    # Of equal partitions, whose clusters have other numbers, the first: rounding must not decide.
+    best = int(np.argmax(errors <= errors.min() + EQUAL * max(float(diagonal @ weights), 0.0)))
     averages = _members(labels[best], weights, n_clusters)
     averages /= averages.sum(axis=0)
     means = gram @ averages

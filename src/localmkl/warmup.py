@@ -1,4 +1,4 @@
-"""Compile what numba compiles on first use, by small fits of every kind; it is kept on disk, once for all."""
+"""The warm-up: small fits of every kind, for what numba compiles on first use and keeps on disk."""
 
 import time
 import warnings
@@ -84,4 +84,4 @@ WORKS = (
     _features,
     _sequences,
 )
-"""What is compiled, one after the other."""
+"""The fits, one after the other."""

@@ -253,7 +253,8 @@ class Voice:
             for kind in (RuntimeWarning, FutureWarning):  # of NumPy and others: results are checked for NaN
                 warnings.simplefilter("ignore", kind)
             warnings.showwarning = _shown_once()
-            tell(lambda: self.note(COMPILING))
+            if sys.stderr.isatty():
+                tell(lambda: self.note(COMPILING))
             try:
                 yield
             except (typer.Exit, typer.Abort):
