@@ -13,6 +13,7 @@ from benchmarks.quality.__main__ import main
 from localmkl.experiments.results import read_results
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_the_table_of_quality_runs_goes_on_and_is_summarised(tmp_path, capsys):
     main(["--smoke", "--out", str(tmp_path)])

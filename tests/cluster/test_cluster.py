@@ -143,6 +143,7 @@ def test_the_memory_of_the_client_does_not_grow_with_the_rows(client, monkeypatc
     assert peak(50_000) < peak(5000) + 8 * 50_000
 
 
+@pytest.mark.long
 def test_a_search_computes_features_once_and_finds_the_best_candidate(client, monkeypatch):
     from localmkl.cluster import fitting
 

@@ -156,6 +156,7 @@ def test_whole_searches_are_judged_with_their_groups():
     assert len(cross_val_predict(grouped(groups="organism", shared=0.5), frame, y, cv=3)) == 60
 
 
+@pytest.mark.long
 def test_workers_and_checkpoints_know_the_groups(tmp_path):
     X, y, groups = data(60)
     stack = GramStack([kernel(X) for kernel in (Linear().fit(X), RBF().fit(X))])

@@ -107,6 +107,7 @@ def test_failed_rows_are_tried_again(tmp_path, monkeypatch):
     assert "error" not in rows[2]
 
 
+@pytest.mark.long
 def test_two_workers_find_what_one_finds(tmp_path):
     alone = run_experiment(EXPERIMENT, SOURCE, tmp_path / "one", n_jobs=1)
     shared = run_experiment(EXPERIMENT, SOURCE, tmp_path / "two", n_jobs=2)

@@ -62,6 +62,7 @@ def test_a_cluster_gives_the_same_table_and_is_sent_the_grams_once(client, task,
     assert sent.count(task[0].grams.shape) == 1
 
 
+@pytest.mark.long
 def test_a_worker_killed_half_way_loses_no_result(client, task, serial, monkeypatch):
     victim = next(iter(client.run(os.getpid).values()))
     left = []

@@ -348,6 +348,7 @@ def test_an_interruption_while_values_are_followed_keeps_what_was_found_before()
     assert search.best_estimator_.C == 1.0
 
 
+@pytest.mark.long
 def test_two_workers_give_the_same_table_bit_by_bit():
     X, y = data()
     grid = {"C": [0.1, 1.0, 10.0], "p": [1, 2], "evenness": [0.5, 0.7]}
