@@ -6,13 +6,17 @@ JOBS ?= 2
 
 .PHONY: demo test long devices lint docs bench clean help
 
+# Tests run side by side: threads of BLAS and OpenMP that wait for each other's cores make them crawl.
+test long devices: export OMP_NUM_THREADS = 1
+test long devices: export OPENBLAS_NUM_THREADS = 1
+
 help:  ## list the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/ \t/'
 
 demo: $(VENV)/.run  ## compare the five methods on generated data, and write a report
 	$(BIN)/localmkl demo
 
-test: $(VENV)/.dev  ## run all tests
+test: $(VENV)/.dev  ## run all tests; those of devices too, if PyTorch is there
 	$(BIN)/python -m pytest -n $(JOBS)
 
 long: $(VENV)/.dev  ## run the tests that take long: benchmarks at tiny sizes

@@ -14,6 +14,7 @@ collect_ignore_glob = [] if find_spec("torch") else ["test_*.py"]
 def device(request):
     import torch
 
+    torch.set_num_threads(1)  # tests run side by side, and threads that wait for each other's cores crawl
     if request.param == "cuda" and not torch.cuda.is_available():
         pytest.skip("there is no GPU that PyTorch can use")
     return torch.empty(0, device=request.param).device  # with its number

@@ -12,10 +12,11 @@ import json
 import os
 import re
 import signal
+import socket
 import sys
 import time
 import warnings
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
 import typer
@@ -139,12 +140,23 @@ def end_on_signals():
 
 def _stop(number, frame):
     end_on_signals()
-    _thread.start_new_thread(_end_soon, ())  # not by `threading`, whose locks may be held just now
+    # A signal that comes just before a system call waits for its end; a thread that reads numbers does not.
+    heard, told = socket.socketpair()
+    told.setblocking(False)
+    signal.set_wakeup_fd(told.fileno(), warn_on_full_buffer=False)
+    # Not by `threading`, whose locks may be held just now.
+    _thread.start_new_thread(_end_soon, (heard, told, bytes(_heard())))
     raise Stopped
 
 
-def _end_soon():
-    time.sleep(GRACE)
+def _end_soon(heard, told, numbers):
+    """End at the next signal that asks for it, or after a while; `told` is only kept open."""
+    last = time.monotonic() + GRACE
+    while (left := last - time.monotonic()) > 0.0:
+        heard.settimeout(left)
+        with suppress(TimeoutError):
+            if any(number in numbers for number in heard.recv(64)):
+                break
     _end()
 
 
