@@ -22,7 +22,7 @@ import sys
 import tempfile
 import warnings
 import zipfile
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from copy import deepcopy
 from functools import cache
 from importlib import import_module
@@ -633,9 +633,10 @@ def targets():
     """Return (module, name) of all that a file may want called: ours, Python's, NumPy's, the system's."""
     found = []
     for module in pkgutil.walk_packages(localmkl.__path__, "localmkl."):
-        found += [
-            (module.name, name) for name, one in vars(import_module(module.name)).items() if callable(one)
-        ]
+        with suppress(ModuleNotFoundError):  # of an extra that is not there
+            found += [
+                (module.name, name) for name, one in vars(import_module(module.name)).items() if callable(one)
+            ]
     for module in (
         builtins,
         os,

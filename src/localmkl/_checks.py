@@ -182,11 +182,12 @@ def check_finite_decisions(parts, start=0):
         )
 
 
-def check_training_grams(grams):
+def check_training_grams(grams, differences=None):
     """Raise unless every Gram is square, symmetric and not clearly indefinite.
 
     Definiteness is judged by the diagonal and by the eigenvalues of one principal submatrix, so a
-    valid kernel never fails, and a stack costs a few reads.
+    valid kernel never fails, and a stack costs a few reads. `differences` are the `asymmetry` of each Gram,
+    if they are known.
     """
     n_rows, n_columns = grams.shape[1:]
     if n_rows != n_columns:
@@ -197,11 +198,11 @@ def check_training_grams(grams):
     picked = np.unique(np.linspace(0, n_rows - 1, min(n_rows, PSD_SAMPLE)).astype(int))
     for m, gram in enumerate(grams):
         size = float(np.abs(gram.diagonal()).max())
-        asymmetry = _asymmetry(gram)
-        if asymmetry > SYMMETRY_TOLERANCE * max(size, np.finfo(float).tiny):
+        difference = asymmetry(gram) if differences is None else differences[m]
+        if difference > SYMMETRY_TOLERANCE * max(size, np.finfo(float).tiny):
             raise ValueError(
                 f"`grams[{m}]` must be symmetric, its entries differ from those of its transpose "
-                f"by up to {asymmetry:.3g}; average it with its transpose if that is rounding."
+                f"by up to {difference:.3g}; average it with its transpose if that is rounding."
             )
         lowest = float(gram.diagonal().min())
         if lowest < -PSD_TOLERANCE * size:
@@ -210,15 +211,27 @@ def check_training_grams(grams):
                 "shift or clip its spectrum, or use another kernel."
             )
         part = np.asarray(gram[np.ix_(picked, picked)], dtype=np.float64)
+        allowed = PSD_TOLERANCE * max(np.trace(part), size)
+        if _is_definite(part + allowed * np.eye(len(part))):  # much quicker than eigenvalues
+            continue
         smallest = float(np.linalg.eigvalsh(part)[0])
-        if smallest < -PSD_TOLERANCE * max(np.trace(part), size):
+        if smallest < -allowed:
             raise ValueError(
                 f"`grams[{m}]` must be positive semidefinite, a principal submatrix has the "
                 f"eigenvalue {smallest:.3g}; shift or clip its spectrum, or use another kernel."
             )
 
 
-def _asymmetry(gram, block=512):
+def _is_definite(matrix):
+    try:
+        np.linalg.cholesky(matrix)
+    except np.linalg.LinAlgError:
+        return False
+    return True
+
+
+def asymmetry(gram, block=512):
+    """Return the largest difference of a Gram from its transpose."""
     worst = 0.0
     n = gram.shape[0]
     for start in range(0, n, block):

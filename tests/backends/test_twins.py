@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from localmkl.backends import compiled, load, reference, together
+from localmkl._checks import asymmetry
+from localmkl.backends import compiled, load, reference, symmetry, together
 from localmkl.stacks import GramStack
 
 
@@ -22,6 +23,7 @@ def reading(request, monkeypatch):
 def threads_for_small_stacks_too(monkeypatch):
     monkeypatch.setattr(compiled, "_WORTH_THREADS", 0)
     monkeypatch.setattr(together, "_WORTH_THREADS", 0)
+    monkeypatch.setattr(symmetry, "_WORTH_THREADS", 0)
 
 
 def stack(n=37, n_kernels=5, seed=0, dtype=np.float64):
@@ -123,6 +125,23 @@ def test_block_products_agree(chosen, n, n_vectors, dtype, parallel):
         rtol=1e-9,
         atol=1e-9,
     )
+
+
+@pytest.mark.parametrize("parallel", [True, False])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("n", [1, 2, 64, 65, 200])
+def test_differences_from_the_transpose_agree(n, dtype, parallel):
+    grams = np.random.default_rng(n).normal(size=(3, n, n)).astype(dtype)
+    grams[0] = grams[0].T @ grams[0]
+    grams[0] = np.maximum(grams[0], grams[0].T)
+    expected = [asymmetry(gram.astype(np.float64)) for gram in grams]
+    np.testing.assert_allclose(symmetry.asymmetries(grams, parallel=parallel), expected)
+    for wrong in (np.nan, np.inf, -np.inf):
+        for place in ((0, 0), (n - 1, n // 2), (n // 2, n - 1)):
+            spoilt = grams.copy()
+            spoilt[1][place] = wrong
+            found = symmetry.asymmetries(spoilt, parallel=parallel)
+            assert np.isfinite(found).tolist() == [True, False, True]
 
 
 @pytest.mark.parametrize("rows", ROWS)

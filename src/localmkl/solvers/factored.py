@@ -145,7 +145,7 @@ class NewtonStep(ClosedFormStep):
             return minimise_linear_model(norms, weights, p)
         keep = np.repeat(alive, weights.shape[1])
         goal = weights.copy()
-        goal[alive] = minimise_model(-0.5 * norms[alive], root[:, keep], weights[alive], p, self.damping)
+        goal[alive] = minimise_model(norms[alive], root[:, keep], weights[alive], p, self.damping)
         return goal
 
     def _search(self, weights, goal, inner, slope, target):

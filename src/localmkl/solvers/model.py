@@ -1,14 +1,21 @@
-"""The small problem inside a second-order step on the kernel weights.
+"""The small problem inside a step on the kernel weights: a model of J, minimised over the lp balls.
 
-    min_x  g'(x - x0) + 1/2 (x - x0)' H (x - x0),   x >= 0,  ||x_j||_p <= 1 for each cluster j
+    min_x  J(x) = -1/2 z' (D^-1 + S'S)^-1 z,   D = diag(x - x0),   x >= 0,  ||x_j||_p <= 1 for each cluster j
 
-l * M unknowns; a primal-dual interior-point method, about twenty steps for every p in [1, inf). H = R'R has
-the rank of R, one row for each free variable: with many clusters that is far less than its size.
+J as it would be if each kernel had one direction alone, the one in which it acts on the dual variables now:
+K_m u_j =: z_jm v_jm with z^2 = q, and S = T^1/2 V. Slope -q/2 and curvature R'R, R = S diag(z), at x0 are those
+of the true J. Growing weights make each other superfluous, as they do in truth: a quadratic model has its
+steps too short where a kernel of low rank comes in. (v_jm v_jm' <= K_m, so that while weights grow the model
+lies above the true J.)
+
+l * M unknowns; a primal-dual interior-point method, about twenty steps for every p in [1, inf). S has one row
+for each free variable: with many clusters that is far less than the number of weights.
 """
 
 from abc import ABC, abstractmethod
 
 import numpy as np
+from scipy.linalg.lapack import dpotrf
 
 from localmkl.solvers.factor import factorise
 
@@ -24,6 +31,8 @@ ZERO = 1e-9
 """Weights below this share of their cluster's largest are set to zero at p = 1."""
 LOW_RANK = 0.25
 """Rank of the curvature, as a share of its size, up to which a system of the rank is cheaper to solve."""
+SILENT = 1e-12
+"""Root of a block norm, as a share of the largest, below which a kernel has no direction but rounding."""
 FLOOR = 1e-10
 """Share of the curvature that is added to the diagonal where a system is solved by the rank: it divides by
 the diagonal, which vanishes with the walls at p = 1. Steps come out shorter by as much."""
@@ -31,15 +40,15 @@ REFINEMENTS = 2
 """Corrections of such a solution: each leaves about 1e-5 of its error at the end."""
 
 
-def minimise_model(slope, root, start, p, damping=0.0):
-    """Return the weights that minimise a quadratic model over the lp balls.
+def minimise_model(norms, root, start, p, damping=0.0):
+    """Return the weights that minimise the model over the lp balls.
 
     Parameters
     ----------
-    slope : ndarray of shape (l, M)
-        Gradient at `start`.
+    norms : ndarray of shape (l, M)
+        Block norms q at `start`; the slope there is -q/2.
     root : ndarray of shape (r, l * M)
-        R, with the curvature R'R.
+        R, with the curvature R'R at `start`.
     start : ndarray of shape (l, M)
         Where the model was made.
     p : float
@@ -52,10 +61,9 @@ def minimise_model(slope, root, start, p, damping=0.0):
     ndarray of shape (l, M)
     """
     n_clusters, n_kernels = start.shape
-    size = max(float(np.abs(slope).max()), np.finfo(float).tiny)
-    g = slope.ravel() / size
-    low = len(root) <= LOW_RANK * start.size
-    curvature = (_ByRank if low else _Whole)(root / np.sqrt(size), damping, n_clusters)
+    model = _Model(norms.ravel(), root, start.ravel(), damping)
+    low = len(model.directions) <= LOW_RANK * start.size
+    system = (_ByRank if low else _Whole)(n_kernels)
     centre = n_kernels ** (-1.0 / p)
     x = (0.5 * start + 0.4 * centre).ravel()
     cluster = np.repeat(np.arange(n_clusters), n_kernels)
@@ -66,7 +74,7 @@ def minimise_model(slope, root, start, p, damping=0.0):
     multiplier = mu / slack
     length = 0.0
     for _ in range(MAX_ITERATIONS):
-        gradient = g + curvature.times(x - start.ravel())
+        gradient, root = model.at(x)
         normal = p * x ** (p - 1.0)
         excess = _room(x, p, n_clusters) - slack
         residual = gradient - s + multiplier[cluster] * normal
@@ -76,10 +84,10 @@ def minimise_model(slope, root, start, p, damping=0.0):
             break
         centring = 0.02 if length > 0.9 else 0.1
         mu = centring * complementarity / (x.size + n_clusters)
-        diagonal = multiplier[cluster] * p * (p - 1.0) * x ** (p - 2.0) + s / x
+        diagonal = model.ridge + multiplier[cluster] * p * (p - 1.0) * x ** (p - 2.0) + s / x
         pull = (mu - multiplier * excess) / slack
         right = -gradient + mu / x - normal * pull[cluster]
-        dx = curvature.solve(right, diagonal, normal, slack / multiplier)
+        dx = system.solve(root, right, diagonal, normal, slack / multiplier)
         ds = (mu - s * x - s * dx) / x
         d_slack = excess - np.add.reduceat(normal * dx, edges)
         d_multiplier = (mu - multiplier * slack - multiplier * d_slack) / slack
@@ -90,36 +98,61 @@ def minimise_model(slope, root, start, p, damping=0.0):
     return _on_the_sphere(x.reshape(n_clusters, n_kernels), p)
 
 
-class _Curvature(ABC):
-    """H = R'R + ridge, and the systems of an interior-point method with it: (H + D + N E^-1 N') v = right.
+class _Model:
+    """J with one direction for each kernel; in units in which its steepest slope is one."""
 
-    D: the diagonal of walls and balls. N: the normals of the balls, one column for each cluster. E: how far
-    each ball is from being touched, zero in the end.
+    def __init__(self, norms, root, start, damping):
+        size = max(0.5 * float(norms.max()), np.finfo(float).tiny)
+        self.start, self.z = start, np.sqrt(norms / size)
+        self.ridge = damping * np.einsum("rk,rk->k", root, root) / size
+        root, alive = root / np.sqrt(size), self.z > SILENT
+        self.directions = np.divide(root, self.z, out=np.zeros_like(root), where=alive)
+        if len(root) > len(norms):  # an equal one with fewer rows
+            self.directions = np.triu(factorise(lambda: _gram(self.directions)).upper)
+        # Even without any weights the matrix of `at` would be positive semidefinite; rounding may spoil that.
+        kept = self.directions * np.sqrt(start)
+        if dpotrf((1.0 + ROUNDED) * np.eye(len(kept)) - kept @ kept.T)[1]:
+            self.directions /= max(np.linalg.norm(kept, 2), 1.0)
+
+    def at(self, x):
+        """Return the slope at x, and a root R of the curvature there, without the ridge: H = R'R + ridge."""
+        S, change = self.directions, x - self.start
+        factor = factorise(lambda: _with_unit_diagonal_added((S * change) @ S.T))
+        halves = factor.half_solve(S)
+        z = self.z - halves.T @ (halves @ (change * self.z))
+        return -0.5 * z**2 + self.ridge * change, halves * z
+
+
+def _gram(matrix):
+    return np.asfortranarray(matrix.T @ matrix)
+
+
+def _with_unit_diagonal_added(matrix):
+    matrix.ravel()[:: len(matrix) + 1] += 1.0
+    return np.asfortranarray(matrix)
+
+
+class _System(ABC):
+    """The systems of the interior-point method: (R'R + D + N E^-1 N') v = right.
+
+    D: the diagonal of ridge, walls and balls. N: the normals of the balls, one column for each cluster. E: how
+    far each ball is from being touched, zero in the end.
     """
 
-    def __init__(self, root, damping, n_clusters):
-        self.root, self.n_kernels = root, root.shape[1] // n_clusters
-        self.sizes = np.einsum("rk,rk->k", root, root)
-        self.ridge = damping * self.sizes
-
-    def times(self, vector):
-        """Return H vector."""
-        return self.root.T @ (self.root @ vector) + self.ridge * vector
+    def __init__(self, n_kernels):
+        self.n_kernels = n_kernels
 
     @abstractmethod
-    def solve(self, right, diagonal, normal, far):
-        """Return the solution v, given D, all normals in one vector, and E."""
+    def solve(self, root, right, diagonal, normal, far):
+        """Return the solution v, given R, D, all normals in one vector, and E."""
 
 
-class _Whole(_Curvature):
+class _Whole(_System):
     """The matrix is made and factorised."""
 
-    def __init__(self, root, damping, n_clusters):
-        super().__init__(root, damping, n_clusters)
-        self.matrix = root.T @ root
-
-    def solve(self, right, diagonal, normal, far):
-        matrix = self.matrix + np.diag(self.ridge + diagonal)
+    def solve(self, root, right, diagonal, normal, far):
+        matrix = root.T @ root
+        matrix.ravel()[:: len(matrix) + 1] += diagonal
         for j, room in enumerate(far):
             own = slice(j * self.n_kernels, (j + 1) * self.n_kernels)
             matrix[own, own] += np.outer(normal[own], normal[own]) / room
@@ -127,25 +160,26 @@ class _Whole(_Curvature):
         return scale * factor.solve(scale * right)
 
 
-class _ByRank(_Curvature):
+class _ByRank(_System):
     """The identity of Woodbury: a matrix of the size of the rank is factorised instead.
 
     With u = E^-1 N'v the system is (H + D) v + N u = right, N'v - E u = 0, which stays exact as E vanishes.
     """
 
-    def solve(self, right, diagonal, normal, far):
-        D = self.ridge + diagonal + FLOOR * (self.sizes + self.sizes.mean())
+    def solve(self, root, right, diagonal, normal, far):
+        sizes = np.einsum("rk,rk->k", root, root)
+        D = diagonal + FLOOR * (sizes + sizes.mean())
         total = far + self._sums(normal**2 / D)
         core, scale = _scaled_factor(
-            np.eye(len(self.root)) + self.root @ self._without(self.root, 0.0, D, normal, total)[0].T
+            np.eye(len(root)) + root @ self._without(root, 0.0, D, normal, total)[0].T
         )
         v, u = np.zeros_like(right), np.zeros_like(far)
         for _ in range(1 + REFINEMENTS):
-            first = right - self.root.T @ (self.root @ v) - D * v - normal * self._spread(u)
+            first = right - root.T @ (root @ v) - D * v - normal * self._spread(u)
             second = far * u - self._sums(normal * v)
             bare = self._without(first, second, D, normal, total)[0]
-            inner = scale * core.solve(scale * (self.root @ bare))
-            more = self._without(first - self.root.T @ inner, second, D, normal, total)
+            inner = scale * core.solve(scale * (root @ bare))
+            more = self._without(first - root.T @ inner, second, D, normal, total)
             v, u = v + more[0], u + more[1]
         return v
 

@@ -21,6 +21,8 @@ MAX_TRIALS = 12
 """Points of one line search: each narrows its interval to nine tenths or less, and two are the rule."""
 STUCK = 0.9
 """A step that leaves more of the gap than this share is followed by a linear one."""
+FALLEN = 0.02
+"""... unless the primal fell by this share of the gap: at p = 1 gaps rise and fall on the way."""
 NEARLY_EVEN = 8.0
 """Norm from which on the weights that suit the last block norms are as good as a second-order step's: they go
 as the norms to the power 1 / (p - 1), and the lp ball has corners too sharp for the model."""
@@ -69,7 +71,7 @@ class NewtonStep(Step):
         super().__init__(problem)
         self.old = np.empty((0, 0))
         self.damping = 0.0
-        self.last_gap = np.inf
+        self.last_gap = self.last_primal = np.inf
 
     def stalled(self, gaps, tol, max_iter):
         """Whether steps bring no smaller gap any more, or so little that all steps left will not do."""
@@ -84,7 +86,9 @@ class NewtonStep(Step):
         """Return the next weights and their combined kernel; leave the inner solver near there."""
         problem = self.problem
         # Where K~ has low rank, at weights of zero, the model may allow no step at all; its linear part does.
-        stuck, self.last_gap = look.gap > STUCK * self.last_gap, look.gap
+        fallen = self.last_primal - inner.primal
+        stuck = look.gap > STUCK * self.last_gap and fallen < FALLEN * self.last_gap * self.last_primal
+        self.last_gap, self.last_primal = look.gap, inner.primal
         if stuck:
             goal = minimise_linear_model(look.norms, weights, problem.p)
         else:
@@ -128,9 +132,7 @@ class NewtonStep(Step):
             return weights
         keep = np.repeat(alive, weights.shape[1])
         goal = weights.copy()
-        goal[alive] = minimise_model(
-            -0.5 * look.norms[alive], images[:, keep], weights[alive], p, self.damping
-        )
+        goal[alive] = minimise_model(look.norms[alive], images[:, keep], weights[alive], p, self.damping)
         # To first order the dual variables follow the weights: a start for the inner problem at the goal.
         inner.shift(-factor.other_half_solve(images @ (goal - weights).ravel()))
         return goal

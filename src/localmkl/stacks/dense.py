@@ -192,6 +192,16 @@ class GramStack(Stack):
     def attached(self, array):  # noqa: D102
         return self if array is None else self._with(grams=array)
 
+    def _check_at_once(self):
+        if self._plain or self.grams.shape[1] != self.grams.shape[2]:
+            return
+        from localmkl.backends.symmetry import asymmetries
+
+        differences = asymmetries(self.grams, parallel=self.parallel)
+        if np.isfinite(differences).all():  # then so is all else
+            _checks.check_training_grams(self.grams, differences)
+            self.vouch("finite", "symmetric")
+
     def _check_finite(self):
         _checks.check_finite_grams(self.grams)
 
