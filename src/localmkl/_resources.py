@@ -63,28 +63,22 @@ def clustering_bytes(n_samples, n_clusters, n_init, grams=2):
     return grams * matrix_bytes(n_samples) + vectors
 
 
-def solving_bytes(
-    n_samples, *, n_kernels, n_clusters=1, itemsize=NUMBER, combined=1, factors=1, copies=0, steps=1
-):
+def solving_bytes(n_samples, *, n_kernels, n_clusters=1, combined=1, factors=1, copies=0):
     """Return the peak of solving problems on some rows, beyond the stack.
 
     Parameters
     ----------
     n_samples, n_kernels, n_clusters : int
-    itemsize : int
-        Bytes of a number of the stack.
     combined : int
         Combined kernels that exist at the same time.
     factors : int
         Factors of free support vectors that exist at the same time.
     copies : int
         Other matrices of this size.
-    steps : int
-        Problems that keep their combined kernel as it was before a step, in the stack's precision.
     """
     kernels = (combined + factors * FREE_SHARE + copies) * matrix_bytes(n_samples)
     products = combined * n_clusters * (6 * n_kernels + PRODUCTS) * NUMBER * n_samples
-    return int(kernels + steps * matrix_bytes(n_samples, itemsize=itemsize) + products)
+    return int(kernels + products)
 
 
 def require_factor(n_free):

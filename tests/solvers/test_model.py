@@ -10,7 +10,7 @@ NORMS = [1, 1.01, 1.1, 4 / 3, 2, 10]
 
 
 def quadratic_problem(shape, p, n=12, seed=0):
-    """Return what a step knows of J(x) = max_a y'a - 1/2 a'(I + sum_k x_k v_k v_k')a at even weights, and J."""
+    """Return what a step knows of J(x) = max_a y'a - 1/2 a'(I + sum x_k v_k v_k')a at even weights, and J."""
     rng = np.random.default_rng(seed)
     V, y = rng.normal(size=(n, shape[0] * shape[1])), rng.normal(size=n)
     start = uniform_weights(shape, p)

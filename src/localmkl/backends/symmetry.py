@@ -24,19 +24,32 @@ def asymmetries(grams, *, parallel=True):
 
 
 @numba.njit(nogil=True, cache=True, fastmath=_FASTMATH)
-def _look_at_tile(gram, first, last, start, stop, turned, worst, spoilt):
-    """Note the largest differences of a tile from its mirror image, and what is spoilt by a lack of numbers."""
+def _sum_of_tile(gram, first, last, start, stop, turned):
+    """Return the sum of the differences of a tile from its mirror image, which is zero for most Grams."""
     height, width = last - first, stop - start
-    for k in range(width):
-        row = gram[start + k, first:last]
-        for i in range(height):
-            turned[i, k] = row[i]
+    mirror = gram[start:stop, first:last]
+    for i in range(height):
+        row = turned[i]
+        for k in range(width):
+            row[k] = mirror[k, i]
+    total = 0.0
     for i in range(height):
         row, other = gram[first + i, start:stop], turned[i]
-        for k in range(width):  # column by column, which needs no order of the rows
-            difference = abs(row[k] - other[k])
-            worst[k] = difference if difference > worst[k] else worst[k]
-            spoilt[k] += 0.0 * difference
+        for k in range(width):
+            total += abs(row[k] - other[k])
+    return total
+
+
+@numba.njit(nogil=True, cache=True)
+def _worst_of_tile(gram, first, last, start, stop):
+    """Return the largest of these differences, infinite if an entry is no finite number."""
+    worst = 0.0
+    for i in range(first, last):
+        for k in range(start, stop):
+            difference = abs(gram[i, k] - gram[k, i])
+            if not difference <= worst:
+                worst = difference if difference > worst else np.inf
+    return worst
 
 
 def _asymmetries_loop(grams, found):
@@ -46,15 +59,14 @@ def _asymmetries_loop(grams, found):
     n_pairs = (n_tiles + 1) // 2
     for task in numba.prange(n_kernels * n_pairs):
         m, pair = np.int64(task) // n_pairs, np.int64(task) % n_pairs
-        turned, worst, spoilt = np.empty((_TILE, _TILE)), np.empty(_TILE), np.empty(_TILE)
+        turned = np.empty((_TILE, _TILE))
         for row in (pair, n_tiles - 1 - pair):
-            worst[:], spoilt[:] = 0.0, 0.0
-            first, last = row * _TILE, min((row + 1) * _TILE, n)
+            worst, first, last = 0.0, row * _TILE, min((row + 1) * _TILE, n)
             for start in range(0, last, _TILE):
-                _look_at_tile(
-                    grams[m], first, last, start, min(start + _TILE, n), turned, worst, spoilt
-                )
-            found[m, row] = worst.max() if spoilt.sum() == 0.0 else np.inf
+                stop = min(start + _TILE, n)
+                if _sum_of_tile(grams[m], first, last, start, stop, turned) != 0.0:  # so is what is no number
+                    worst = max(worst, _worst_of_tile(grams[m], first, last, start, stop))
+            found[m, row] = worst
 
 
 _parallel, _serial = _compile(_asymmetries_loop)

@@ -174,18 +174,16 @@ class BaseMKL(ReadingPart, ABC):
 
     def _fitting_bytes(self, X, n_problems, unlabeled=None, held=False):
         """Return the number of kernels and the peak of a fit, beyond the stack if it is `held`."""
-        n_samples, itemsize, stack, computing = count_rows(X), NUMBER, 0, 0
+        n_samples, stack, computing = count_rows(X), 0, 0
         if self._precomputed:
-            n_kernels, itemsize = X.n_kernels, X.dtype.itemsize
+            n_kernels = X.n_kernels
         else:
             n_kernels = self._count_kernels(X)
             computing = computing_bytes(n_kernels, n_samples, num_columns(X))
         if not self._precomputed or self.normalize == COSINE:
-            stack, itemsize = n_kernels * matrix_bytes(n_samples), NUMBER
+            stack = n_kernels * matrix_bytes(n_samples)
         joint = n_samples if unlabeled is None else n_samples + count_rows(unlabeled)
-        after = max(
-            self._gating_bytes(joint), self._solving_bytes(n_samples, n_kernels, n_problems, itemsize)
-        )
+        after = max(self._gating_bytes(joint), self._solving_bytes(n_samples, n_kernels, n_problems))
         return n_kernels, after if held else max(computing, stack + after)
 
     def _gating_bytes(self, n_samples):
@@ -193,7 +191,7 @@ class BaseMKL(ReadingPart, ABC):
         return 0
 
     @abstractmethod
-    def _solving_bytes(self, n_samples, n_kernels, n_problems, itemsize, models=1):
+    def _solving_bytes(self, n_samples, n_kernels, n_problems, models=1):
         """Return the peak of solving so many problems for each of some models, beyond the stack."""
 
     def _predicting_bytes(self, n_rows, n_columns):

@@ -104,7 +104,7 @@ class ConvexMKL(FactorPart):
 
         return self._over_classes(solve, prepared)
 
-    def _solving_bytes(self, n_samples, n_kernels, n_problems, itemsize, models=1):
+    def _solving_bytes(self, n_samples, n_kernels, n_problems, models=1):
         if self._rank is not None:
             return self._factor_bytes(n_samples, n_kernels, n_kernels * self._rank)
         together, threads = min(at_once(n_samples), models * n_problems), 1
@@ -112,15 +112,12 @@ class ConvexMKL(FactorPart):
             together = threads = min(n_problems, effective_n_jobs(self.n_jobs))
         elif models == 1 and self.verbose:
             together = 1
-        moving = self._solver == SOLVERS[0] and not np.isinf(self._p)
         return solving_bytes(
             n_samples,
             n_kernels=n_kernels,
             n_clusters=self._n_rows_of_weights,
-            itemsize=itemsize,
             combined=together,
             factors=threads,  # side by side, problems let go of theirs before the next step
-            steps=together if moving else 0,
         )
 
     @property

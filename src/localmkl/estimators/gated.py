@@ -76,11 +76,9 @@ class GatedMKL(BaseMKL):
     def _gate_matrices(self):
         return GATE_MATRICES
 
-    def _solving_bytes(self, n_samples, n_kernels, n_problems, itemsize, models=1):
+    def _solving_bytes(self, n_samples, n_kernels, n_problems, models=1):
         threads = min(n_problems, effective_n_jobs(self.n_jobs))
-        return solving_bytes(
-            n_samples, n_kernels=n_kernels, combined=threads, factors=threads, copies=1, steps=0
-        )
+        return solving_bytes(n_samples, n_kernels=n_kernels, combined=threads, factors=threads, copies=1)
 
     def _fit_gate(self, X, groups, stack, sample_weight, unlabeled, context):
         self.gate_kernel_ = GateKernel(self.gate_kernel, stack.n_kernels, self._precomputed)

@@ -12,6 +12,7 @@ from sklearn.utils import check_random_state
 
 from localmkl._checks import check_memberships
 from localmkl._sklearn import count_rows, take
+from localmkl.backends import one_blas_thread
 from localmkl.estimators.context import identity, parameters_key
 from localmkl.estimators.factors import FeatureRows
 from localmkl.estimators.groups import GroupGate
@@ -285,8 +286,10 @@ def _partition(estimator, X, stack, sample_weight, weights, unlabeled):
         gram = kernel.cross_gram(None if estimator._precomputed else estimator.rows_, joint)
     partition = KernelKMeansGate(
         estimator.n_clusters, None, n_init=estimator.n_init, random_state=estimator.random_state
-    ).fit(gram, weights)
-    return kernel, partition, partition.distances(gram), weights
+    )
+    with one_blas_thread():  # others would go on waiting for work on the cores that the solver needs
+        partition.fit(gram, weights)
+        return kernel, partition, partition.distances(gram), weights
 
 
 def _partition_on_features(estimator, X, stack, sample_weight, weights, unlabeled):

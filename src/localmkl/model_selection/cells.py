@@ -13,7 +13,6 @@ from sklearn.base import clone, is_classifier
 
 from localmkl._resources import NUMBER
 from localmkl._sklearn import count_rows, score, scorers_in, split_params, split_rows
-from localmkl.estimators.base import COSINE
 from localmkl.estimators.column import decided_together, fit_column
 from localmkl.estimators.gating import GATE_MATRICES
 from localmkl.estimators.groups import Grouped
@@ -120,10 +119,9 @@ class Job:
             return 0
         given = isinstance(self.X, Stack)
         n_kernels = self.X.n_kernels if given else model._count_kernels(self.X)
-        itemsize = self.X.dtype.itemsize if given and model.normalize != COSINE else NUMBER
         classes = len(np.unique(model._check_y(self.y))) if is_classifier(model) else 1
         n_problems = 1 if classes < 3 else classes
-        solving = model._solving_bytes(n_samples, n_kernels, n_problems, itemsize, side_by_side)
+        solving = model._solving_bytes(n_samples, n_kernels, n_problems, side_by_side)
         return max(model._gating_bytes(n_samples), solving)
 
     def context(self, grams, model, train, parallel):

@@ -185,21 +185,29 @@ def _course(problem, start, *, solver, tol, max_iter, callback):
     step = STEPS[solver](problem)
     history: dict[str, list] = {"primal": [], "dual": [], "gap": [], "svm_gap": []}
     accuracy = Accuracy.of(problem, start, tol)
+    certified: list[Solution] = []
     kernel = yield Combine(weights)
     for iteration in range(1, max_iter + 1):
         look = yield from _settle(problem, inner, kernel, weights, accuracy, tol)
+        while not look.certified(tol) and (shorter := step.shorter(inner, look)) is not None:
+            weights = shorter
+            inner.forget_factor()
+            kernel = yield Combine(weights)
+            look = yield from _settle(problem, inner, kernel, weights, accuracy, tol)
         values = (inner.primal, look.dual, look.gap, relative_gap(inner.primal, inner.dual))
         for key, value in zip(history, values, strict=True):
             history[key].append(value)
         if callback is not None:
             callback(iteration, inner.primal, look.dual, look.gap)
+        if look.solution is not None:
+            certified = sorted([*certified, look.solution], key=attrgetter("gap"))[:1]
         if look.certified(tol) or iteration == max_iter or step.stalled(history["gap"], tol, max_iter):
             break
         if not problem.frozen:
             weights, kernel = yield from step.take(weights, kernel, inner, look, accuracy.target)
-    solution = look.solution
-    if solution is None:
-        solution = (yield from _certified_look(problem, inner, weights, tol)).solution
+    if look.solution is None:
+        certified.append((yield from _certified_look(problem, inner, weights, tol)).solution)
+    solution = min(certified, key=attrgetter("gap"))  # where steps have lost their way, not the last one
     return replace(
         solution,
         n_iter=iteration,

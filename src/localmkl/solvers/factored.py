@@ -15,18 +15,11 @@ import numpy as np
 from localmkl.solvers.accuracy import Accuracy
 from localmkl.solvers.descent import Descent
 from localmkl.solvers.inner import feasible_start
+from localmkl.solvers.line import INVISIBLE, Line
 from localmkl.solvers.model import minimise_linear_model, minimise_model
 from localmkl.solvers.objective import closed_form_weights
 from localmkl.solvers.shards import gather_team
-from localmkl.solvers.steps import (
-    FIRST_DAMPING,
-    FLATTENED,
-    FRUITLESS,
-    INVISIBLE,
-    MAX_TRIALS,
-    NEARLY_EVEN,
-    STUCK,
-)
+from localmkl.solvers.steps import FIRST_DAMPING, FRUITLESS, NEARLY_EVEN, STUCK
 
 INNER_SHARE = 0.15
 """The inner problem's relative gap aimed at, as a share of `tol`; less where that holds the gap up ..."""
@@ -114,7 +107,7 @@ class ClosedFormStep:
 
 
 class NewtonStep(ClosedFormStep):
-    """Minimise the quadratic model of J, then search the line to its minimiser; see `steps.NewtonStep`."""
+    """Minimise the model of J, then search the line to its minimiser; see `steps.NewtonStep`."""
 
     def __init__(self, problem):
         super().__init__(problem)
@@ -149,22 +142,13 @@ class NewtonStep(ClosedFormStep):
         return goal
 
     def _search(self, weights, goal, inner, slope, target):
-        """Return how far to go: J has fallen there, and its slope -1/2 q'(goal - weights) is nearly flat."""
-        before, length, low, high = inner.primal, 1.0, (0.0, slope), None
-        for _ in range(MAX_TRIALS):
+        """Return how far to go: J has fallen there; its slope is -1/2 q'(goal - weights)."""
+        line = Line(slope, inner.primal)
+        while True:
+            length = line.length
             inner.solve(weights + length * (goal - weights), target)
-            here = -0.5 * float(np.sum(inner.norms * (goal - weights)))
-            flat, risen = abs(here) <= FLATTENED * abs(slope), inner.dual > before
-            if not risen and (flat or (here < 0.0 and high is None)):
-                break
-            if here > 0.0 or risen:
-                high = length, max(here, 0.0)
-            else:
-                low = length, here
-            top = high or (1.0, 0.0)
-            share = low[1] / (low[1] - top[1]) if top[1] > low[1] else 0.5
-            length = low[0] + float(np.clip(share, 0.1, 0.9)) * (top[0] - low[0])
-        return length
+            if line.ends(-0.5 * float(np.sum(inner.norms * (goal - weights))), inner.dual):
+                return length
 
 
 STEPS = {"newton": NewtonStep, "alternating": ClosedFormStep}

@@ -3,10 +3,10 @@
     min_x  J(x) = -1/2 z' (D^-1 + S'S)^-1 z,   D = diag(x - x0),   x >= 0,  ||x_j||_p <= 1 for each cluster j
 
 J as it would be if each kernel had one direction alone, the one in which it acts on the dual variables now:
-K_m u_j =: z_jm v_jm with z^2 = q, and S = T^1/2 V. Slope -q/2 and curvature R'R, R = S diag(z), at x0 are those
-of the true J. Growing weights make each other superfluous, as they do in truth: a quadratic model has its
-steps too short where a kernel of low rank comes in. (v_jm v_jm' <= K_m, so that while weights grow the model
-lies above the true J.)
+K_m u_j =: z_jm v_jm with z^2 = q, and S = T^1/2 V. At x0 it has the slope -q/2 and the curvature R'R of the
+true J, R = S diag(z). Growing weights make each other superfluous, as they do in truth: the steps of a
+quadratic model are too short where a kernel of low rank comes in. (v_jm v_jm' <= K_m, so that while weights
+grow the model lies above the true J.)
 
 l * M unknowns; a primal-dual interior-point method, about twenty steps for every p in [1, inf). S has one row
 for each free variable: with many clusters that is far less than the number of weights.
@@ -135,8 +135,8 @@ def _with_unit_diagonal_added(matrix):
 class _System(ABC):
     """The systems of the interior-point method: (R'R + D + N E^-1 N') v = right.
 
-    D: the diagonal of ridge, walls and balls. N: the normals of the balls, one column for each cluster. E: how
-    far each ball is from being touched, zero in the end.
+    D: the diagonal of ridge, walls and balls. N: the normals of the balls, one column for each cluster. E:
+    how far each ball is from being touched, zero in the end.
     """
 
     def __init__(self, n_kernels):

@@ -208,6 +208,7 @@ class InnerSVM(InnerSolver):
         """Move the free variables by a change that sums to zero, as far as their bounds allow."""
         free = self.free
         lower, upper, total = self.lower[free], self.upper[free], self.alpha[free].sum()
+        change = np.clip(change, lower - upper, upper - lower)  # a singular kernel asks for anything
         aim = self.alpha[free] + change
         # What the bounds cut off is spread evenly: find the common shift that restores the sum.
         low, high = -np.abs(change).max(), np.abs(change).max()
@@ -217,7 +218,8 @@ class InnerSVM(InnerSolver):
         moved = np.clip(aim - high, lower, upper)
         inside = int(np.argmax(np.minimum(moved - lower, upper - moved)))
         moved[inside] = np.clip(moved[inside] + total - moved.sum(), lower[inside], upper[inside])
-        self.alpha[free] = moved
+        if abs(moved.sum() - total) <= UNBALANCED * np.abs(moved).sum():  # else bounds leave no way there
+            self.alpha[free] = moved
 
     def _solve_free(self, K, gradient):
         """Minimise over the free variables with the others fixed, as far as the bounds allow.

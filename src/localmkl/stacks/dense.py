@@ -4,7 +4,7 @@ import numpy as np
 
 from localmkl import _checks
 from localmkl._devices import is_tensor
-from localmkl.backends import load
+from localmkl.backends import load, one_blas_thread
 from localmkl.stacks.interface import Stack
 
 
@@ -199,7 +199,8 @@ class GramStack(Stack):
 
         differences = asymmetries(self.grams, parallel=self.parallel)
         if np.isfinite(differences).all():  # then so is all else
-            _checks.check_training_grams(self.grams, differences)
+            with one_blas_thread():
+                _checks.check_training_grams(self.grams, differences)
             self.vouch("finite", "symmetric")
 
     def _check_finite(self):
