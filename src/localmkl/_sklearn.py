@@ -23,8 +23,8 @@ NAMES = {
 }
 """Our name: theirs."""
 
-MIXTURE_STEPS = 1000
-"""Most steps of a mixture, which takes some tens."""
+MIXTURE_STEPS, MIXTURE_GAIN = 10000, 1e-6
+"""Most steps of a mixture, which takes some hundreds, and the gain in likelihood at which it ends."""
 
 MOST_EQUAL = 1e-12
 """Variance of the clusters of rows that are all the same."""
@@ -81,6 +81,8 @@ def fit_mixture(rows, weights, start, least_variance):
         def _m_step(self, X, log_resp, **more):
             super()._m_step(X, log_resp + np.log(shares)[:, None], **more)
 
-    mixture = Weighted(start.shape[1], reg_covar=max(least_variance, MOST_EQUAL), max_iter=MIXTURE_STEPS)
+    mixture = Weighted(
+        start.shape[1], reg_covar=max(least_variance, MOST_EQUAL), tol=MIXTURE_GAIN, max_iter=MIXTURE_STEPS
+    )
     mixture.fit(rows)
     return mixture.weights_, mixture.means_, mixture.precisions_cholesky_

@@ -13,9 +13,11 @@ def _drawn(rows, inverse, first, second, duals, points):
     n_columns = rows.shape[1]
     for e in range(len(first)):
         i, k = first[e], second[e]
+        less, more = inverse[i], inverse[k]
+        for c in range(n_columns):  # two loops, of vector instructions each
+            points[i, c] -= less * duals[e, c]
         for c in range(n_columns):
-            points[i, c] -= inverse[i] * duals[e, c]
-            points[k, c] += inverse[k] * duals[e, c]
+            points[k, c] += more * duals[e, c]
 
 
 @numba.njit(nogil=True, cache=True, fastmath=_FASTMATH)
@@ -29,9 +31,9 @@ def ascend(rows, inverse, first, second, radii, steps, duals, n_steps):
         older, age = age, 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * age * age))
         momentum, backwards = (older - 1.0) / age, 0.0
         for e in range(n_edges):
-            i, k, square = first[e], second[e], 0.0
+            i, k, step, square = first[e], second[e], steps[e], 0.0
             for c in range(n_columns):
-                moved[c] = ahead[e, c] + steps[e] * (points[i, c] - points[k, c])
+                moved[c] = ahead[e, c] + step * (points[i, c] - points[k, c])
                 square += moved[c] * moved[c]
             fused[e] = square <= radii[e] * radii[e]
             shrink = 1.0 if fused[e] else radii[e] / np.sqrt(square)
@@ -42,7 +44,7 @@ def ascend(rows, inverse, first, second, radii, steps, duals, n_steps):
                 against += (ahead[e, c] - value) * change
                 duals[e, c] = value
                 ahead[e, c] = value + momentum * change
-            backwards += against / steps[e]
+            backwards += against / step
         if backwards > 0.0:
             ahead[:] = duals
             age = 1.0

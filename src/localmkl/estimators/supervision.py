@@ -31,7 +31,7 @@ GAINED = 1e-4
 """Share of the objective that a turn gains at least, or it is the last."""
 
 CUTS = 6
-"""How often a step towards hard memberships is halved before there is none."""
+"""Halvings of a step towards hard memberships before there is none."""
 
 DIFFERENCE = 1e-6
 """Width of the differences that slopes of a loss are taken from."""

@@ -13,7 +13,7 @@ from localmkl.gates.components import kernel_components
 from localmkl.gates.fusing import fusion_path, neighbour_graph, solve_fusion
 from localmkl.gates.interface import Gate, counted, spread_out
 
-WORTH = 0.05
+WORTH = 0.1
 """Gain of the product's logarithm below which later points, where clusters only fuse, are not looked at."""
 
 
@@ -34,7 +34,7 @@ class ConvexGate(Gate):
         Average evenness in [1/n_clusters, 1]; None for a hard partition.
     n_neighbors : int, default=5
         Nearest neighbours that a point is drawn to; a spanning tree joins what they leave apart.
-    n_components : int or None, default=20
+    n_components : int or None, default=12
         Leading kernel principal components that stand for rows; None for all, where the problem is that in
         the whole feature space.
     tol : float, default=1e-3
@@ -72,7 +72,7 @@ class ConvexGate(Gate):
     """
 
     def __init__(
-        self, n_clusters=3, evenness=0.5, *, n_neighbors=5, n_components=20, tol=1e-3, max_iter=10000
+        self, n_clusters=3, evenness=0.5, *, n_neighbors=5, n_components=12, tol=1e-3, max_iter=10000
     ):
         self.n_clusters = n_clusters
         self.evenness = evenness

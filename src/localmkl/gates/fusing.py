@@ -34,6 +34,9 @@ GROWTH = 1.5
 MOST_POINTS = 200
 """Points of a path; from its beginning on the strength can grow by 35 orders."""
 
+EQUAL = 1e-6
+"""Distance, as a share of the largest from the mean, up to which rows are the same."""
+
 FAINTEST = 1e-3
 """Least weight of an edge: else rows far from all others would never meet them."""
 
@@ -108,8 +111,8 @@ class Fusion:
     def dual(self, duals, strength):
         """Return a lower bound of the optimum from any Z, which is first brought into its balls."""
         sizes = np.sqrt(np.square(duals).sum(axis=1))
-        inside = np.minimum(1.0, strength * self.closeness / np.maximum(sizes, np.finfo(float).tiny))
-        duals = duals * inside[:, None]
+        radii = strength * self.closeness
+        duals = duals * np.divide(radii, sizes, out=np.ones_like(sizes), where=sizes > radii)[:, None]
         pulled = self.incidence.T @ duals
         fit = np.square(pulled).sum(axis=1) @ (1.0 / self.weights)
         return float(np.vdot(pulled, self.rows) - 0.5 * fit)
@@ -214,7 +217,8 @@ def fusion_path(problem, n_least=1, *, tol=ON_THE_WAY, max_iter=10000):
     Each begins at the one before. `tol` and `max_iter` are for each.
     """
     duals = np.zeros((len(problem.first), problem.rows.shape[1]))
-    alone = problem.labels_of(problem.lengths == 0.0)
+    same = EQUAL * np.sqrt(np.square(problem.rows).sum(axis=1).max())
+    alone = problem.labels_of(problem.lengths <= same)
     found = Fused(0.0, alone, problem.rows, duals, 0.0, 0.0)
     yield found
     for number in range(MOST_POINTS):
@@ -283,7 +287,7 @@ def ascend(rows, inverse, first, second, radii, steps, duals, n_steps):
         moved = ahead + steps[:, None] * (incidence @ points)
         sizes = np.sqrt(np.square(moved).sum(axis=1))
         fused = sizes <= radii
-        moved *= np.where(fused, 1.0, radii / np.maximum(sizes, np.finfo(float).tiny))[:, None]
+        moved *= np.divide(radii, sizes, out=np.ones_like(sizes), where=~fused)[:, None]
         change = moved - duals
         backwards = np.einsum("ec,ec,e->", ahead - moved, change, 1.0 / steps)
         duals[:] = moved
