@@ -24,7 +24,7 @@ def draw_gram(seed, n_rows=30, spread=1.0):
 def draw_problem(seed, n_rows=30, n_components=None):
     gram, _ = draw_gram(seed, n_rows)
     weights = np.random.default_rng(seed).uniform(0.5, 2.0, size=n_rows)
-    return neighbour_graph(gram, kernel_components(gram, weights, n_components).values, weights, 5)
+    return neighbour_graph(kernel_components(gram, weights, n_components).values, weights, 5)
 
 
 @pytest.mark.parametrize("seed", range(2))

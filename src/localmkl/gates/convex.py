@@ -10,11 +10,14 @@ import numpy as np
 
 from localmkl._checks import check_integer, check_number
 from localmkl.gates.components import kernel_components
-from localmkl.gates.fusing import fusion_path, neighbour_graph, solve_fusion
+from localmkl.gates.fusing import ON_THE_WAY, fusion_path, neighbour_graph, solve_fusion
 from localmkl.gates.interface import Gate, counted, spread_out
 
 WORTH = 0.1
 """Gain of the product's logarithm below which later points, where clusters only fuse, are not looked at."""
+
+FINER = 5
+"""Halvings of the steps of the path beside the best point: ratios of 1.5 become ratios of 1.01."""
 
 
 class ConvexGate(Gate):
@@ -32,9 +35,9 @@ class ConvexGate(Gate):
         Number of clusters.
     evenness : float or None, default=0.5
         Average evenness in [1/n_clusters, 1]; None for a hard partition.
-    n_neighbors : int, default=5
+    n_neighbors : int, default=7
         Nearest neighbours that a point is drawn to; a spanning tree joins what they leave apart.
-    n_components : int or None, default=12
+    n_components : int or None, default=5
         Leading kernel principal components that stand for rows; None for all, where the problem is that in
         the whole feature space.
     tol : float, default=1e-3
@@ -72,7 +75,7 @@ class ConvexGate(Gate):
     """
 
     def __init__(
-        self, n_clusters=3, evenness=0.5, *, n_neighbors=5, n_components=12, tol=1e-3, max_iter=10000
+        self, n_clusters=3, evenness=0.5, *, n_neighbors=7, n_components=5, tol=1e-3, max_iter=10000
     ):
         self.n_clusters = n_clusters
         self.evenness = evenness
@@ -92,7 +95,7 @@ class ConvexGate(Gate):
         rows, weights, inner = counted(gram, sample_weight)
         found = kernel_components(inner, weights, self.n_components)
         self.explained_ = found.explained
-        problem = neighbour_graph(inner, found.values, weights / weights.mean(), self.n_neighbors)
+        problem = neighbour_graph(found.values, weights / weights.mean(), self.n_neighbors)
         averages = self._averages(problem, self._pick(problem))
         self.averages_ = spread_out(averages, rows, gram.shape[0])
         self.offsets_ = np.einsum("ij,ij->j", averages, inner @ averages)
@@ -100,27 +103,67 @@ class ConvexGate(Gate):
 
     def _pick(self, problem):
         """Return the clusters of the point of the path that is picked, at its own precision."""
-        path, best, most = [], None, -np.inf
-        for point in fusion_path(problem, self.n_clusters, max_iter=self.max_iter):
-            path.append((point.strength, point.n_clusters, point.gap))
-            if point.n_clusters >= self.n_clusters:
-                sizes = _sizes(problem, point.labels, self.n_clusters)
-                balance = np.log(sizes).sum()
-                best, most = (point, balance) if balance >= most else (best, most)
-                if np.log(_filled(sizes, problem.weights.sum())).sum() < most + WORTH:
-                    break
-        if best is None:
+        points = self._refined(problem, self._walked(problem))
+        allowed = [point for point in points if point.n_clusters >= self.n_clusters]
+        if not allowed:
             raise ValueError(
                 f"`n_clusters` must be at most the number of distinct rows, got {self.n_clusters} clusters "
-                f"for {path[0][1]} distinct rows under the gate kernel; ask for fewer clusters."
+                f"for {points[0].n_clusters} distinct rows under the gate kernel; ask for fewer clusters."
             )
+        best = max(reversed(allowed), key=lambda point: self._balance(problem, point))
         if best.gap > self.tol:
             finer = solve_fusion(
                 problem, best.strength, duals=best.duals, tol=self.tol, max_iter=self.max_iter
             )
             best = finer if finer.n_clusters >= self.n_clusters else best
+        path = [(point.strength, point.n_clusters, point.gap) for point in points]
         self.path_, self.strength_, self.gap_ = np.array(path, dtype=float), best.strength, best.gap
         return best.labels
+
+    def _walked(self, problem):
+        """Return the points of the path, as far as later ones can be better."""
+        points, most = [], -np.inf
+        for point in fusion_path(problem, self.n_clusters, max_iter=self.max_iter):
+            points.append(point)
+            most = max(most, self._balance(problem, point))
+            if self._hope(problem, point) < most + WORTH:
+                break
+        return points
+
+    def _refined(self, problem, points):
+        """Return the points with more of them beside the best, while there can be better ones."""
+        for _ in range(FINER):
+            values = [self._balance(problem, point) for point in points]
+            best = len(values) - 1 - int(np.argmax(values[::-1]))
+            places = [place for place in (best, best - 1) if 0 < place < len(points) - 1]
+            places = [p for p in places if self._hope(problem, points[p]) >= values[best] + WORTH]
+            for place in places:  # the later first, so that the other is still where it was
+                before, after = points[place], points[place + 1]
+                growth = np.sqrt(after.strength / before.strength)
+                between = solve_fusion(
+                    problem,
+                    before.strength * growth,
+                    duals=before.duals * growth,
+                    tol=ON_THE_WAY,
+                    max_iter=self.max_iter,
+                )
+                points.insert(place + 1, between)
+            if not places:
+                break
+        return points
+
+    def _balance(self, problem, point):
+        """Return the logarithm of the product that is to be large."""
+        if point.n_clusters < self.n_clusters:
+            return -np.inf
+        return float(np.log(_sizes(problem, point.labels, self.n_clusters)).sum())
+
+    def _hope(self, problem, point):
+        """Return a bound of that logarithm at all later points, since clusters only fuse."""
+        if point.n_clusters < self.n_clusters:
+            return -np.inf
+        sizes = _sizes(problem, point.labels, self.n_clusters)
+        return float(np.log(_filled(sizes, problem.weights.sum())).sum())
 
     def _averages(self, problem, labels):
         """Return the columns that average over the largest clusters, largest first."""

@@ -28,8 +28,8 @@ from scipy.sparse.csgraph import connected_components
 FIRST_ROUND, LONGEST_ROUND = 10, 160
 """Steps before the first certificate, which costs about ten, and most between two; rounds double."""
 
-GROWTH = 1.5
-"""Ratio of the strengths of neighbouring points of a path."""
+FIRST_GROWTH, GROWTH = 2.0, 1.5
+"""Ratio of the strengths of neighbouring points of a path, while clusters are small and from then on."""
 
 MOST_POINTS = 200
 """Points of a path; from its beginning on the strength can grow by 35 orders."""
@@ -69,7 +69,7 @@ class Fusion:
     @cached_property
     def lengths(self):
         """``||x_i - x_k||`` of the edges."""
-        return np.sqrt(np.square(self.rows[self.first] - self.rows[self.second]).sum(axis=1))
+        return np.sqrt(_squares(self.rows[self.first] - self.rows[self.second]))
 
     @cached_property
     def incidence(self):
@@ -104,18 +104,19 @@ class Fusion:
 
     def primal(self, points, strength):
         """Return the objective at any points U."""
-        fit = self.weights @ np.square(points - self.rows).sum(axis=1)
-        apart = np.sqrt(np.square(points[self.first] - points[self.second]).sum(axis=1))
+        fit = self.weights @ _squares(points - self.rows)
+        apart = np.sqrt(_squares(points[self.first] - points[self.second]))
         return float(0.5 * fit + strength * (self.closeness @ apart))
 
-    def dual(self, duals, strength):
-        """Return a lower bound of the optimum from any Z, which is first brought into its balls."""
-        sizes = np.sqrt(np.square(duals).sum(axis=1))
-        radii = strength * self.closeness
-        duals = duals * np.divide(radii, sizes, out=np.ones_like(sizes), where=sizes > radii)[:, None]
-        pulled = self.incidence.T @ duals
-        fit = np.square(pulled).sum(axis=1) @ (1.0 / self.weights)
-        return float(np.vdot(pulled, self.rows) - 0.5 * fit)
+    def inside(self, duals, strength):
+        """Return Z brought into its balls, where it is not."""
+        sizes, radii = np.sqrt(_squares(duals)), strength * self.closeness
+        return duals * np.divide(radii, sizes, out=np.ones_like(sizes), where=sizes > radii)[:, None]
+
+    def dual(self, points):
+        """Return a lower bound of the optimum: the dual of a Z inside its balls whose points these are."""
+        moved = self.rows - points
+        return float(self.weights @ (np.einsum("ic,ic->i", moved, self.rows) - 0.5 * _squares(moved)))
 
     def merged(self, points, labels):
         """Return points with those of each cluster in their mean."""
@@ -158,13 +159,14 @@ class Fused:
 def certify(problem, strength, duals, labels):
     """Return the answer that any duals and any clusters make, judged from scratch in plain NumPy.
 
-    Points of a cluster are put into their mean, unless that is worse.
+    Duals are brought into their balls, and points of a cluster are put into their mean, unless that is worse.
     """
-    points = problem.drawn(duals)
-    merged = problem.merged(points, labels)
-    values = problem.primal(points, strength), problem.primal(merged, strength)
-    best = merged if values[1] <= values[0] else points
-    return Fused(strength, labels, best, duals, min(values), problem.dual(duals, strength))
+    duals = problem.inside(duals, strength)
+    drawn = problem.drawn(duals)
+    merged = problem.merged(drawn, labels)
+    values = problem.primal(merged, strength), problem.primal(drawn, strength)
+    best = merged if values[0] <= values[1] else drawn
+    return Fused(strength, labels, best, duals, min(values), problem.dual(drawn))
 
 
 def solve_fusion(problem, strength, *, duals=None, tol=1e-6, max_iter=10000, work=None):
@@ -217,32 +219,32 @@ def fusion_path(problem, n_least=1, *, tol=ON_THE_WAY, max_iter=10000):
     Each begins at the one before. `tol` and `max_iter` are for each.
     """
     duals = np.zeros((len(problem.first), problem.rows.shape[1]))
-    same = EQUAL * np.sqrt(np.square(problem.rows).sum(axis=1).max())
+    same = EQUAL * np.sqrt(_squares(problem.rows).max())
     alone = problem.labels_of(problem.lengths <= same)
     found = Fused(0.0, alone, problem.rows, duals, 0.0, 0.0)
     yield found
     for number in range(MOST_POINTS):
         if found.n_clusters <= n_least:
             return
-        strength = problem.first_strength * GROWTH**number
-        found = solve_fusion(problem, strength, duals=found.duals * GROWTH, tol=tol, max_iter=max_iter)
+        growth = GROWTH if 2 * found.n_clusters < len(problem.rows) else FIRST_GROWTH
+        strength = problem.first_strength if number == 0 else found.strength * growth
+        found = solve_fusion(problem, strength, duals=found.duals * growth, tol=tol, max_iter=max_iter)
         yield found
 
 
-def neighbour_graph(gram, rows, weights, n_neighbors):
-    """Return the problem whose edges join nearest neighbours under a Gram, and the rest by a spanning tree.
+def neighbour_graph(rows, weights, n_neighbors):
+    """Return the problem whose edges join nearest neighbours, and the rest by a spanning tree.
 
     Parameters
     ----------
-    gram : ndarray of shape (n, n)
     rows : ndarray of shape (n, r)
-        Components of the rows.
     weights : ndarray of shape (n,)
     n_neighbors : int
         Of each row; an edge stays if either end counts the other among them.
     """
-    n, diagonal = len(gram), gram.diagonal()
-    distances = np.maximum(diagonal[:, None] + diagonal - 2.0 * gram, 0.0)
+    n, rows = len(rows), np.ascontiguousarray(rows)
+    norms = _squares(rows)
+    distances = np.maximum(norms[:, None] + norms - 2.0 * rows @ rows.T, 0.0)
     np.fill_diagonal(distances, np.inf)
     edges = _compiled("spanning_tree")(distances)
     if n_neighbors < n - 1:
@@ -255,7 +257,12 @@ def neighbour_graph(gram, rows, weights, n_neighbors):
     lengths = distances[first, second]
     scale = float(np.median(lengths)) if lengths.any() else 1.0
     closeness = np.maximum(np.exp(-lengths / scale), FAINTEST)
-    return Fusion(np.ascontiguousarray(rows), weights, first, second, closeness)
+    return Fusion(rows, weights, first, second, closeness)
+
+
+def _squares(vectors):
+    """Return the squared lengths of rows."""
+    return np.einsum("ic,ic->i", vectors, vectors)
 
 
 def _compiled(name):
@@ -285,7 +292,7 @@ def ascend(rows, inverse, first, second, radii, steps, duals, n_steps):
         points = rows - inverse[:, None] * (incidence.T @ ahead)
         older, age = age, 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * age**2))
         moved = ahead + steps[:, None] * (incidence @ points)
-        sizes = np.sqrt(np.square(moved).sum(axis=1))
+        sizes = np.sqrt(_squares(moved))
         fused = sizes <= radii
         moved *= np.divide(radii, sizes, out=np.ones_like(sizes), where=~fused)[:, None]
         change = moved - duals
