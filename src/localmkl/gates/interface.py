@@ -37,6 +37,24 @@ class Gate(BaseEstimator, ABC):
         Sharpness.
     evenness_ : float
         The average evenness reached.
+
+    Examples
+    --------
+    >>> class EndsGate(Gate):
+    ...     def __init__(self, n_clusters=2, evenness=0.6):
+    ...         self.n_clusters, self.evenness = n_clusters, evenness
+    ...
+    ...     def fit(self, gram, sample_weight=None):
+    ...         self.averages_ = np.eye(len(gram))[:, [0, -1]]  # clusters around the first row and the last
+    ...         self.offsets_ = gram.diagonal()[[0, -1]]
+    ...         return self.sharpen(self.distances(gram), sample_weight)
+    ...
+    ...     def distances(self, cross_gram):
+    ...         return self.offsets_ - 2.0 * (cross_gram @ self.averages_)
+    >>> x = np.array([[0.0], [1.0], [4.0], [5.0]])
+    >>> gate = EndsGate().fit(x @ x.T)
+    >>> gate.labels_.tolist(), round(gate.evenness_, 3)
+    ([0, 0, 1, 1], 0.6)
     """
 
     n_clusters: Any
