@@ -127,7 +127,7 @@ def _candidates(stack, y, train, test, plan):
         grid = {"gate": matrices, "C": plan.costs, "shared": plan.shares}
         found[gate] = MKLSearchCV(CLMKLClassifier("precomputed"), grid, **options).fit(stack, y)
     for gate in NAMED:
-        levels = plan.evenness[:1] if gate == "mixture" else plan.evenness  # whose softness is its own
+        levels = plan.evenness if CLUSTERINGS[gate].reads_evenness else plan.evenness[:1]
         grid = {"evenness": levels, "C": plan.costs, "shared": plan.shares}
         model = CLMKLClassifier("precomputed", gate=gate, random_state=0)
         found[gate] = MKLSearchCV(model, grid, **options).fit(stack, y)

@@ -57,6 +57,9 @@ class Gate(BaseEstimator, ABC):
     ([0, 0, 1, 1], 0.6)
     """
 
+    reads_evenness = True
+    """Whether soft memberships have the evenness asked for; else how soft they are is learned."""
+
     n_clusters: Any
     evenness: Any
     averages_: Any

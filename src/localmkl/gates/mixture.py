@@ -62,6 +62,8 @@ class MixtureGate(Gate):
     ((60, 2), 0.5)
     """
 
+    reads_evenness = False
+
     def __init__(self, n_clusters=3, evenness=0.5, *, n_components=5, n_init=10, random_state=None):
         self.n_clusters = n_clusters
         self.evenness = evenness
