@@ -9,6 +9,7 @@ from sklearn.metrics import adjusted_rand_score
 
 from localmkl import CLMKLClassifier
 from localmkl.backends import fusions
+from localmkl.experiments.protocol import one_thread
 from localmkl.gates import ConvexGate, KernelKMeansGate, fusing
 from localmkl.gates.components import kernel_components
 from localmkl.gates.convex import _filled
@@ -208,12 +209,13 @@ def test_a_thousand_rows_take_at_most_twenty_times_as_long_as_kernel_kmeans():
     gram, _ = draw_gram(0, 1000, spread=2.0)
     gates = [KernelKMeansGate(3, n_init=10, random_state=0), ConvexGate(3)]
     best = [np.inf, np.inf]
-    for turn in range(6):  # by turns, so that both see the machine alike; the first compiles
-        for place, gate in enumerate(gates):
-            start = time.perf_counter()
-            gate.fit(gram)
-            if turn:
-                best[place] = min(best[place], time.perf_counter() - start)
+    with one_thread():  # whose time is that of the work, whoever else works on the machine
+        for turn in range(6):  # the first compiles
+            for place, gate in enumerate(gates):
+                start = time.process_time()
+                gate.fit(gram)
+                if turn:
+                    best[place] = min(best[place], time.process_time() - start)
     assert best[1] <= 20.0 * best[0]
 
 

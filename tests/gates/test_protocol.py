@@ -20,6 +20,7 @@ from localmkl.datasets import make_localized
 from localmkl.gates import CLUSTERINGS, GATES, Gate
 from localmkl.kernels import RBF, FactorStack, Linear
 from localmkl.model_selection import MKLSearchCV
+from localmkl.report import write_report
 
 every = pytest.mark.parametrize("name", CLUSTERINGS)
 X, Y, GROUPS, VIEWS = make_localized(90, separation=8.0, random_state=0)
@@ -95,11 +96,14 @@ def test_a_clone_learns_the_same(name):
 
 
 @every
-def test_rows_that_are_all_the_same_are_one_cluster(name):
-    gate = CLUSTERINGS[name](1).fit(np.ones((6, 6)))
-    np.testing.assert_array_equal(gate.memberships(np.ones((2, 6))), 1.0)
+@pytest.mark.parametrize("n_rows", [6, 100])
+@pytest.mark.parametrize("product", [0.0, 1.0])
+def test_rows_that_are_all_the_same_are_one_cluster(name, n_rows, product):
+    same = np.full((n_rows, n_rows), product)
+    gate = gate_of(name, 1).fit(same)
+    np.testing.assert_array_equal(gate.memberships(same[:2]), 1.0)
     with pytest.raises(ValueError, match="got 2 clusters for 1 distinct rows under the gate kernel"):
-        CLUSTERINGS[name](2).fit(np.ones((6, 6)))
+        gate_of(name, 2).fit(same)
 
 
 @every
@@ -206,6 +210,14 @@ def test_a_file_whose_gate_is_not_whole_is_refused(name, tmp_path):
     model.gate_.clustering.averages_ = model.gate_.clustering.averages_[:-1]
     with pytest.raises(ValueError, match="averages_ must hold numbers of shape"):
         save(model, tmp_path / "model")
+
+
+@every
+def test_a_report_tells_of_the_model_and_of_an_evenness_that_was_read(name, tmp_path):
+    model = build(name).fit(X, Y)
+    write_report(model, tmp_path / "page.html", X=X, y=Y, cv=2, baselines=False)
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert ("how evenly samples are shared" in page) == CLUSTERINGS[name].reads_evenness
 
 
 def test_every_name_is_documented():

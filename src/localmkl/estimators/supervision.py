@@ -53,10 +53,10 @@ class GateStep:
         Share of the part that is the same for all.
     hard : bool
         Whether memberships are 0 or 1.
-    parts : list
-        (problem, g, b) of every problem, g of shape (n, l), one more if a part is shared.
     penalty : float
         rho.
+    parts : list
+        (problem, g, b) of every problem, g of shape (n, l), one more column if a part is shared.
     """
 
     scores: np.ndarray

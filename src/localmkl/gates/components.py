@@ -8,16 +8,20 @@ columns of G sum to zero, and z(x) = k0(x, .) @ G - sum_i a_i k0(x_i, .) @ G.
 """
 
 from dataclasses import dataclass
+from inspect import signature
 
 import numpy as np
 from scipy.linalg import eigh
-from scipy.sparse.linalg import eigsh
+from scipy.sparse.linalg import ArpackError, eigsh
 
 RANK = 1e-10
 """Share of the largest eigenvalue below which directions are rounding."""
 
 ITERATIVE = 8
 """Rows per component from which on Lanczos steps are faster than a whole factorisation."""
+
+SEEDED = {"rng": 0} if "rng" in signature(eigsh).parameters else {}
+"""A seed, where SciPy draws at random when its search for a vector begins again."""
 
 
 @dataclass(frozen=True)
@@ -90,8 +94,10 @@ def _leading(matrix, n_components):
     n = len(matrix)
     wanted = n if n_components is None else min(n_components, n)
     if wanted * ITERATIVE < n:
-        sizes, vectors = eigsh(matrix, k=wanted, v0=np.cos(np.arange(n)))
-    else:
-        sizes, vectors = eigh(matrix, subset_by_index=[n - wanted, n - 1])
-    order = np.argsort(sizes)[::-1]
-    return sizes[order], vectors[:, order]
+        try:
+            sizes, vectors = eigsh(matrix, k=wanted, v0=np.cos(np.arange(n)), which="LA", **SEEDED)
+            return sizes[::-1], vectors[:, ::-1]
+        except ArpackError:  # the matrix is zero, or its eigenvalues are too much alike
+            pass
+    sizes, vectors = eigh(matrix, subset_by_index=[n - wanted, n - 1])
+    return sizes[::-1], vectors[:, ::-1]
