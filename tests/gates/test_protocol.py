@@ -262,3 +262,5 @@ def test_a_gate_of_ones_own_works_wherever_those_of_the_package_do(tmp_path):
 def test_a_gate_with_parameters_of_its_own_is_taken_as_it_is(name):
     model = build(CLUSTERINGS[name](2, evenness=0.9), n_clusters=5).fit(X, Y)
     assert model.memberships(NEW).shape == (30, 2)
+    with pytest.raises(ValueError, match=r"`evenness` must lie in \[1/n_clusters, 1\] = \[0.5, 1\], got 0.1"):
+        build(CLUSTERINGS[name](2, evenness=0.1)).fit(X, Y)

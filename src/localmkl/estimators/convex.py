@@ -395,6 +395,8 @@ class LocalMKL(LpNormMKL):
         check_integer("n_init", self.n_init, low=1)
         if isinstance(self.gate, str):
             check_option("gate", self.gate, GATES)
+        elif isinstance(self.gate, Gate):
+            self.gate.check_parameters()
 
     @property
     def _gate_matrices(self):
@@ -402,7 +404,11 @@ class LocalMKL(LpNormMKL):
 
     @property
     def _n_rows_of_weights(self):
-        return self.n_clusters + (self.shared > 0.0)
+        return self._n_clusters + (self.shared > 0.0)
+
+    @property
+    def _n_clusters(self):
+        return self.gate.n_clusters if isinstance(self.gate, Gate) else self.n_clusters
 
     def _gating_bytes(self, n_samples):
         n_samples = n_samples if self._rank is None else min(n_samples, GATE_ROWS)
@@ -410,7 +416,7 @@ class LocalMKL(LpNormMKL):
             return 0
         if self.gate == GATES[0]:
             return clustering_bytes(n_samples, self.n_clusters, self.n_init)
-        return clustering_bytes(n_samples, self.n_clusters, self.n_init, grams=COMPONENT_GRAMS)
+        return clustering_bytes(n_samples, self._n_clusters, self.n_init, grams=COMPONENT_GRAMS)
 
     def _fit_gate(self, X, groups, stack, sample_weight, unlabeled, context):
         self.shared_, self.transductive_ = float(self.shared), unlabeled is not None
