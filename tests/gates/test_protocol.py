@@ -240,8 +240,8 @@ class HalfGate(Gate):
         self.middle_ = float((gram @ self.averages_).mean())
         return self.sharpen(self.distances(gram), sample_weight)
 
-    def distances(self, cross_gram):
-        along = cross_gram @ self.averages_ - self.middle_
+    def distances_from(self, products):
+        along = products - self.middle_
         return np.hstack([along, -along])
 
 

@@ -172,9 +172,9 @@ class ConvexGate(Gate):
         members = (labels[:, None] == largest) * problem.weights[:, None]
         return members / members.sum(axis=0)
 
-    def distances(self, cross_gram):
+    def distances_from(self, products):
         """Return squared distances to the clusters, up to ``k0(x, x)``, (n_new, n_clusters)."""
-        return self.offsets_ - 2.0 * (cross_gram @ self.averages_)
+        return self.offsets_ - 2.0 * products
 
 
 def _filled(sizes, total):

@@ -1,8 +1,8 @@
 """The protocol of gates: what a gate is given, and what it answers.
 
     given      the Gram of the gate kernel on the rows to learn from, k0(x_i, x_k), and their weights
-    answers    d2_j(x), how far a row is from each cluster, up to a number that all clusters share, of
-               k0(x, x_1) ... k0(x, x_n) alone
+    answers    d2_j(x), how far a row is from each cluster, up to a number that all clusters share: a
+               function of k0(x, .) @ averages_, some linear functions of k0(x, x_1) ... k0(x, x_n)
     hence      c_j(x) = softmax_j(-tau d2_j(x))
 
 A gate never sees rows, so that it works with any kind of them, with precomputed Grams, in folds, with
@@ -23,9 +23,9 @@ from localmkl.gates.evenness import average_evenness, memberships, tau_for_evenn
 class Gate(BaseEstimator, ABC):
     """Clusters that are learned from the Gram of a gate kernel.
 
-    Subclasses have the parameters `n_clusters` and `evenness` (None for a hard partition), write `fit` and
-    `distances`, and are given to an estimator as ``gate=``. Memberships, their evenness, copies, searches
-    and files follow.
+    Subclasses have the parameters `n_clusters` and `evenness` (None for a hard partition), write `fit`, which
+    sets `averages_`, and `distances_from`, and are given to an estimator as ``gate=``. Memberships, their
+    evenness, copies, searches and files follow.
 
     Attributes
     ----------
@@ -49,8 +49,8 @@ class Gate(BaseEstimator, ABC):
     ...         self.offsets_ = gram.diagonal()[[0, -1]]
     ...         return self.sharpen(self.distances(gram), sample_weight)
     ...
-    ...     def distances(self, cross_gram):
-    ...         return self.offsets_ - 2.0 * (cross_gram @ self.averages_)
+    ...     def distances_from(self, products):
+    ...         return self.offsets_ - 2.0 * products
     >>> x = np.array([[0.0], [1.0], [4.0], [5.0]])
     >>> gate = EndsGate().fit(x @ x.T)
     >>> gate.labels_.tolist(), round(gate.evenness_, 3)
@@ -72,8 +72,12 @@ class Gate(BaseEstimator, ABC):
         """
 
     @abstractmethod
+    def distances_from(self, products):
+        """Return the distances to the clusters (n_new, n_clusters) of rows given by k0(x, .) @ averages_."""
+
     def distances(self, cross_gram):
         """Return the distances to the clusters (n_new, n_clusters) of rows given by their cross-Gram."""
+        return self.distances_from(cross_gram @ self.averages_)
 
     def check_parameters(self):
         """Raise unless `n_clusters` and `evenness` can be."""

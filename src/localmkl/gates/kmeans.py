@@ -75,9 +75,9 @@ class KernelKMeansGate(Gate):
         )
         return self.sharpen(self.distances(gram), sample_weight)
 
-    def distances(self, cross_gram):
+    def distances_from(self, products):
         """Return squared distances to the clusters, up to ``k0(x, x)``, (n_new, n_clusters)."""
-        return self.offsets_ - 2.0 * (cross_gram @ self.averages_)
+        return self.offsets_ - 2.0 * products
 
 
 def kernel_kmeans(gram, n_clusters, *, sample_weight=None, n_init=10, max_iter=100, random_state=None):

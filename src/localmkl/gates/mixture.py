@@ -87,9 +87,9 @@ class MixtureGate(Gate):
         self.shifts_, self.explained_ = found.shifts, found.explained
         return self.sharpen(self.distances(gram), sample_weight)
 
-    def distances(self, cross_gram):
+    def distances_from(self, products):
         """Return ``-2 log pi_j N(z; mu_j, S_j)``, up to what all clusters share, (n_new, n_clusters)."""
-        components = cross_gram @ self.averages_ + self.shifts_
+        components = products + self.shifts_
         found = np.empty((len(components), self.n_clusters))
         for j, (share, mean, root) in enumerate(zip(self.shares_, self.means_, self.roots_, strict=True)):
             found[:, j] = np.square((components - mean) @ root).sum(axis=1)

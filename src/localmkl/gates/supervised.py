@@ -94,9 +94,9 @@ class SupervisedGate(Gate):
         self.offsets_ = np.r_[offsets, found.shifts / spreads]
         return self.sharpen(self.distances(gram), sample_weight)
 
-    def distances(self, cross_gram):
+    def distances_from(self, products):
         """Return squared distances to the clusters, up to ``k0(x, x)``; of a start, components follow."""
-        return self.offsets_ - 2.0 * (cross_gram @ self.averages_)
+        return self.offsets_ - 2.0 * products
 
     def sharpen(self, distances, sample_weight=None):
         """Learn tau from the distances of the rows of the fit to the clusters it begins with."""
