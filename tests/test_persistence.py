@@ -252,6 +252,24 @@ def content(tmp_path_factory):
     return path.read_bytes()
 
 
+def test_a_gate_by_its_names_of_older_versions_comes_back(tmp_path):
+    model = make(CLMKLClassifier).fit(X, Y)
+    localmkl.save(model, tmp_path / "model")
+
+    def change(schema, members):
+        gate = schema["content"]["content"]["gate_"]
+        assert (gate["__module__"], gate["__class__"]) == ("localmkl.estimators.gating", "ClusteringGate")
+        clustering = gate["content"]["content"]["clustering"]
+        assert (clustering["__module__"], clustering["__class__"]) == (
+            "localmkl.gates.kmeans",
+            "KernelKMeansGate",
+        )
+        gate["__class__"], clustering["__module__"] = "KMeansGate", "localmkl.gates"
+
+    (tmp_path / "older").write_bytes(edited((tmp_path / "model").read_bytes(), change))
+    assert_same_answers(model, localmkl.load(tmp_path / "older"), NEW)
+
+
 @pytest.mark.parametrize("share", [0.0, 0.3, 0.7, 0.999])
 def test_a_truncated_file_is_refused(content, share, tmp_path):
     (tmp_path / "half").write_bytes(content[: int(share * len(content))])

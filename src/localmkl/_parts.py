@@ -28,6 +28,7 @@ CLASSES = {
         for task in ("Classifier", "Regressor")
     ],
     "localmkl.estimators.gating": [
+        "ClusteringGate",
         "FeatureGateKernel",
         "GateKernel",
         "KMeansGate",
@@ -36,7 +37,7 @@ CLASSES = {
         "OneCluster",
     ],
     "localmkl.estimators.groups": ["GroupGate"],
-    "localmkl.gates": ["KernelKMeansGate"],
+    "localmkl.gates": ["ConvexGate", "KernelKMeansGate", "MixtureGate", "SupervisedGate"],
     "localmkl.kernels": [
         *("Chi2", "Cosine", "HistogramIntersection", "Linear", "Overlap", "Polynomial", "RBF", "Tanimoto"),
         *("GappedKmer", "Mismatch", "Spectrum", "WeightedDegree", "SmithWaterman"),

@@ -49,6 +49,11 @@ def _precomputed(n, dtype, **options):
     CLMKLClassifier("precomputed", n_clusters=2, random_state=0, **options).fit(stack, y)
 
 
+def _fused():
+    stack, y = _stack(SOME)
+    CLMKLClassifier("precomputed", n_clusters=2, gate="convex").fit(stack, y)
+
+
 def _search():
     for n in (FEW, SOME):
         stack, y = _stack(n)
@@ -80,6 +85,7 @@ WORKS = (
     lambda: _precomputed(SOME, np.float64, loss="log_loss"),
     lambda: _precomputed(SOME, np.float32),
     _regression,
+    _fused,
     _search,
     _features,
     _sequences,

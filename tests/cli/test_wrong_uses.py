@@ -55,6 +55,21 @@ def refused(call, *arguments, code, out="model.localmkl"):
         (["--target", "view0_0", "--regression", "--balanced"], MISUSED, "--balanced is not for regression"),
         (["--target", "state", "--gate", 0], MISUSED, "--gate counts kernels from 1"),
         (
+            ["--target", "state", "--clustering", "dbscan"],
+            MISUSED,
+            "--clustering must be kmeans, mixture, co",
+        ),
+        (
+            ["--target", "state", "--method", "lmkl", "--clustering", "convex"],
+            MISUSED,
+            "--clustering is not for the method lmkl",
+        ),
+        (
+            ["--target", "state", "--groups", "city", "--clustering", "convex"],
+            MISUSED,
+            "--clustering is for clusters, which --gr",
+        ),
+        (
             ["--target", "state", "--gate", 99],
             MISUSED,
             "--gate must be the number of one of the 10 kernels, got 99",

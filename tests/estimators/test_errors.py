@@ -20,6 +20,7 @@ from localmkl import (
 )
 from localmkl import estimators as estimators_module
 from localmkl.datasets import make_localized
+from localmkl.gates import GATES
 from localmkl.kernels import RBF, Linear
 
 ESTIMATORS = [getattr(estimators_module, name) for name in estimators_module.__all__]
@@ -443,7 +444,7 @@ def test_cosine_needs_the_diagonal_of_new_samples(cls):
 
 @pytest.mark.parametrize("cls", LOCAL)
 def test_gates_of_clusters_are_listed(cls):
-    fails(cls, "`gate` must be one of 'kmeans', 'groups', got 'softmax'", gate="softmax")
+    fails(cls, f"`gate` must be one of {', '.join(map(repr, GATES))}, got 'softmax'", gate="softmax")
 
 
 @pytest.mark.parametrize("cls", GATED)
@@ -497,7 +498,9 @@ def test_functions_of_the_rows_must_give_memberships(cls, gate, message):
 
 @pytest.mark.parametrize("cls", LOCAL)
 def test_functions_of_the_rows_need_rows(cls):
-    message = "With precomputed kernels `gate` must be 'kmeans' or a fixed membership matrix"
+    message = (
+        "With precomputed kernels `gate` must be one of 'kmeans', .* a `Gate` or a fixed membership matrix"
+    )
     fails(cls, message, X=GRAMS, kernels="precomputed", gate=lambda rows: np.ones((len(rows), 1)))
 
 

@@ -24,8 +24,8 @@ from localmkl import (
     _resources,
 )
 from localmkl.backends import compiled, together
-from localmkl.estimators import gating
 from localmkl.estimators.context import FoldContext
+from localmkl.gates import KernelKMeansGate
 from localmkl.kernels import RBF, Linear, compute_stack, fit_kernels
 from localmkl.model_selection import MKLSearchCV, at_edge
 
@@ -377,8 +377,8 @@ def test_every_gram_is_computed_once_and_every_partition_once_a_fold():
 
     kernels = [counted(lambda A, B: A @ B.T, plain), Learned(), RBF(gamma=1.0)]
     grid = {"C": [0.1, 1.0, 10.0], "evenness": [0.5, 0.7], "p": [1, 2], "n_clusters": [1, 2]}
-    kmeans = counted(gating.KernelKMeansGate.fit, partitions)
-    with patch.object(gating.KernelKMeansGate, "fit", kmeans):
+    kmeans = counted(KernelKMeansGate.fit, partitions)
+    with patch.object(KernelKMeansGate, "fit", kmeans):
         search = MKLSearchCV(build(CLMKLClassifier, kernels), grid, cv=FOLDS).fit(X, y)
     assert [len(rows) for rows, _ in plain] == [len(X)]
     assert learned == [len(X)] * (search.n_splits_ + 1)

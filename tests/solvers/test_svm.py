@@ -69,7 +69,7 @@ def test_a_singular_matrix_is_factorise_with_a_little_jitter():
 
 
 @pytest.mark.parametrize("loss", [Hinge(), EpsilonInsensitive(0.1)], ids=["hinge", "epsilon"])
-@pytest.mark.parametrize("size", [0.01, 1.0, 100.0])
+@pytest.mark.parametrize("size", [0.01, 1.0, 100.0, 1e14])
 def test_a_shift_keeps_bounds_and_sum_and_moves_towards_its_aim(loss, size):
     rng = np.random.default_rng(0)
     n = 40

@@ -1,4 +1,4 @@
-"""Kernel k-means from given partitions, in numba; the twin is `localmkl.gates.settle`.
+"""Kernel k-means from given partitions, in numba; the twin is `localmkl.gates.kmeans.settle`.
 
 Each partition keeps the sums of the matrix's rows over its clusters. A row that moves is taken from one sum
 and added to another, so that a round costs what moves, not the whole matrix.
@@ -11,7 +11,7 @@ from localmkl.backends.compiled import _FASTMATH, _WORTH_THREADS, _compile
 
 
 def settle(gram, diagonal, labels, sums, weights, max_iter):
-    """Move rows to their nearest clusters, in place, until none moves; see `localmkl.gates.settle`."""
+    """Move rows to their nearest clusters, in place, until none moves; see `localmkl.gates.kmeans.settle`."""
     work = _settle_parallel if labels.size * len(weights) >= _WORTH_THREADS else _settle_serial
     work(gram, diagonal, labels, sums, weights, max_iter)
 

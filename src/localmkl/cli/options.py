@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from localmkl.cli.words import CLASS_LOSSES, METHODS, NUMBER_LOSSES
+from localmkl.cli.words import CLASS_LOSSES, CLUSTERINGS, METHODS, NUMBER_LOSSES
 
 _option, _argument = typer.Option, typer.Argument
 FILES = (
@@ -51,6 +51,9 @@ Gate = Annotated[
     _option(
         help="Kernel that the clusters are found in: its number from 1, or in words; default: their mean."
     ),
+]
+Clustering = Annotated[
+    str | None, _option(help=f"How clusters are found: {', '.join(CLUSTERINGS)}; default: {CLUSTERINGS[0]}.")
 ]
 Normalize = Annotated[str | None, _option(help="multiplicative (default), trace, cosine or none.")]
 Impute = Annotated[

@@ -9,7 +9,7 @@ from localmkl.cli.files import GRAMS, Asked, check_labelled, is_large, kind_of, 
 from localmkl.cli.joining import are_views, named_files, read_joined, told
 from localmkl.cli.options import SEARCHED
 from localmkl.cli.voice import Misuse, check_device_option
-from localmkl.cli.words import METHODS, check_loss_options, parse_grids, parse_losses
+from localmkl.cli.words import CLUSTERINGS, METHODS, check_loss_options, parse_grids, parse_losses
 
 
 def order_of(given, voice):
@@ -54,9 +54,11 @@ def _check_device(device, method):
 
 def _check_words(given):
     """Raise if an option has a word that it does not know."""
-    for name, known in (("impute", ("median", "mean")), ("missing", ("rescale", "zero"))):
+    words = {"impute": ("median", "mean"), "missing": ("rescale", "zero"), "clustering": CLUSTERINGS}
+    for name, known in words.items():
         if given[name] is not None and given[name] not in known:
-            raise Misuse(f"--{name} must be {' or '.join(known)}, got {given[name]!r}.")
+            told = f"{', '.join(known[:-1])} or {known[-1]}"
+            raise Misuse(f"--{name} must be {told}, got {given[name]!r}.")
 
 
 def _training_content(data, asked, given, voice):

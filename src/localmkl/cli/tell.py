@@ -7,7 +7,7 @@ from localmkl._resources import available_memory
 from localmkl.cli.columns import as_numbers, is_plain, numeric_names
 from localmkl.cli.files import GRAMS, MATRIX, SEQUENCES, TABLE, VIEWS
 from localmkl.cli.kernels import default_kernels, row_names
-from localmkl.cli.words import in_words
+from localmkl.cli.words import CLUSTERINGS, in_words
 
 RANK = 200
 """The rank that is named where Grams are too large."""
@@ -72,6 +72,8 @@ def _parameters(model):
     shown += ["gate", "groups"] if has_groups(model) else ["n_clusters", "evenness"]
     given = model.get_params(deep=False)
     shown += [] if given.get("scale_C", True) else ["scale_C"]
+    gate = given.get("gate")
+    shown += ["gate"] if isinstance(gate, str) and gate in CLUSTERINGS[1:] else []
     return {name: value for name, value in given.items() if name in shown}
 
 

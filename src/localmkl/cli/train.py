@@ -28,6 +28,7 @@ from localmkl.cli.tell import describe_model
 from localmkl.cli.voice import INTERRUPTED, Misuse, sentence
 from localmkl.cli.words import METHODS, OPTIONS
 from localmkl.datasets.labels import as_numbers
+from localmkl.estimators.convex import LocalMKL
 from localmkl.estimators.groups import as_groups, with_groups
 from localmkl.experiments.results import provenance
 from localmkl.kernels.stack import take_rows
@@ -60,6 +61,7 @@ class Order:
     regression: bool
     grids: dict[str, list]
     gate: str | None
+    clustering: str | None
     normalize: str | None
     impute: str | None
     missing: str | None
@@ -367,6 +369,8 @@ def _kind_of_estimator(order, grids):
         if name not in kind().get_params(deep=False):
             task = "regression" if order.regression else "classification"
             raise Misuse(f"--{OPTIONS.get(name, name)} is not for {task} with the method {order.method}.")
+    if order.clustering is not None and not issubclass(kind, LocalMKL):
+        raise Misuse(f"--clustering is not for the method {order.method}, which finds no clusters.")
     _check_groups(order)
     _check_rank(order)
     return kind
@@ -390,7 +394,8 @@ def _check_groups(order):
     """Raise if options are for clusters, and known groups take their place."""
     if order.asked.groups is None:
         return
-    given = {"gate": order.gate, "unlabeled": order.unlabeled, "clusters": order.grids.get("n_clusters")}
+    given = {name: getattr(order, name) for name in ("gate", "clustering", "unlabeled")}
+    given["clusters"] = order.grids.get("n_clusters")
     for name, value in {**given, "evenness": order.grids.get("evenness")}.items():
         if value is not None:
             raise Misuse(
@@ -403,6 +408,8 @@ def _make(kind, order, chosen, settings):
     settings = {**settings, "kernels": chosen.kernels}
     if order.gate is not None:
         settings["gate_kernel"] = chosen.gate
+    if order.clustering is not None:
+        settings["gate"] = order.clustering
     if order.normalize is not None:
         settings["normalize"] = None if order.normalize == "none" else order.normalize
     if order.tol is not None:

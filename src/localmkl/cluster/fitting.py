@@ -20,6 +20,7 @@ from localmkl.estimators.context import FoldContext, parameters_key
 from localmkl.estimators.factors import DOUBLE_BYTES
 from localmkl.estimators.gating import PARTITION, ModelGate
 from localmkl.estimators.groups import GroupGate
+from localmkl.gates import CLUSTERINGS, Gate, SupervisedGate
 from localmkl.kernels import fit_kernels
 from localmkl.kernels.features import fit_features
 from localmkl.kernels.stack import factors_of
@@ -102,10 +103,16 @@ def _check_suited(draft):
             "of all rows are for one machine."
         )
     known = getattr(draft, "gate", "")
-    if not (isinstance(known, str) or callable(known) or hasattr(known, "predict_proba")):
+    if not (isinstance(known, str | Gate) or callable(known) or hasattr(known, "predict_proba")):
         raise ValueError(
-            "`gate` must be 'kmeans', 'groups', a model or a function for rows on a cluster, got a matrix of "
+            "`gate` must be a name, a `Gate`, a model or a function for rows on a cluster, got a matrix of "
             "memberships; let a function compute them."
+        )
+    named = CLUSTERINGS.get(known) if isinstance(known, str) else type(known)
+    if named is SupervisedGate:
+        raise ValueError(
+            "`gate` must learn without labels for rows on a cluster, got 'supervised'; take another gate, or "
+            "fit a part of the rows on one machine."
         )
 
 

@@ -75,6 +75,10 @@ class BaseMKL(ReadingPart, ABC):
     def _fit_gate(self, X, groups, stack, sample_weight, unlabeled, context):
         """Learn the gate; return what `_problem` needs of it."""
 
+    def _refined(self, prepared, X, sample_weight):
+        """Return the problems after a gate that learns with the labels has learned."""
+        return prepared
+
     def _groups_in(self, X):
         """Return the groups that come with rows, for a gate that reads them; else None."""
         return None
@@ -160,7 +164,8 @@ class BaseMKL(ReadingPart, ABC):
         self.C_ = float(self.C) / self._size(gate, stack.n_kernels, targets, weights)
         pairs = zip(targets, self.C_ * costs, strict=True)
         stack = stack.scaled(self.factors_).using(parallel=context.parallel)
-        return Prepared(gate, [self._problem(stack, gate, *pair) for pair in pairs], context.parallel)
+        problems = [self._problem(stack, gate, *pair) for pair in pairs]
+        return self._refined(Prepared(gate, problems, context.parallel), X, weights)
 
     def _require_room(self, X, n_problems, unlabeled, held):
         """Raise unless a fit has the memory that it will take."""

@@ -22,7 +22,14 @@ from localmkl._resources import clustering_bytes, solving_bytes
 from localmkl._sklearn import count_rows
 from localmkl.estimators.base import COSINE
 from localmkl.estimators.factors import FactorPart, FeatureRows, SeenRows
-from localmkl.estimators.gating import GATE_MATRICES, GATE_ROWS, OneCluster, fit_gate, with_shared
+from localmkl.estimators.gating import (
+    GATE_MATRICES,
+    GATE_ROWS,
+    ClusteringGate,
+    OneCluster,
+    fit_gate,
+    with_shared,
+)
 from localmkl.estimators.groups import (
     Grouped,
     GroupGate,
@@ -34,6 +41,8 @@ from localmkl.estimators.groups import (
     with_groups,
 )
 from localmkl.estimators.rows import by_chunks, concatenate_rows, row_blocks
+from localmkl.estimators.supervision import supervise
+from localmkl.gates import GATES, GROUPS, Gate
 from localmkl.kernels import CrossGrams
 from localmkl.kernels.stack import KernelStack, cosine_scales, take_rows
 from localmkl.solvers.convex import SOLVERS, at_once, solve_all, solve_convex
@@ -43,8 +52,8 @@ from localmkl.solvers.starts import even_start, neighbour_start
 from localmkl.stacks import FactorStack, GramStack, Stack, device_of
 from localmkl.views import Views
 
-GROUPS = "groups"
-GATES = ("kmeans", GROUPS)
+COMPONENT_GRAMS = 5
+"""Matrices of the size of the gate's Gram that exist while components or distances are taken of it."""
 FEATURE_ROUNDING = 1e-6
 """Share of the primal by which features in float32 may have made it too small: their own errors are 6e-8."""
 
@@ -383,6 +392,8 @@ class LocalMKL(LpNormMKL):
         check_integer("n_init", self.n_init, low=1)
         if isinstance(self.gate, str):
             check_option("gate", self.gate, GATES)
+        elif isinstance(self.gate, Gate):
+            self.gate.check_parameters()
 
     @property
     def _gate_matrices(self):
@@ -390,13 +401,19 @@ class LocalMKL(LpNormMKL):
 
     @property
     def _n_rows_of_weights(self):
-        return self.n_clusters + (self.shared > 0.0)
+        return self._n_clusters + (self.shared > 0.0)
+
+    @property
+    def _n_clusters(self):
+        return self.gate.n_clusters if isinstance(self.gate, Gate) else self.n_clusters
 
     def _gating_bytes(self, n_samples):
         n_samples = n_samples if self._rank is None else min(n_samples, GATE_ROWS)
-        if not isinstance(self.gate, str) or self._by_groups or self.shared == 1.0:
+        if not isinstance(self.gate, str | Gate) or self._by_groups or self.shared == 1.0:
             return 0
-        return clustering_bytes(n_samples, self.n_clusters, self.n_init)
+        if self.gate == GATES[0]:
+            return clustering_bytes(n_samples, self.n_clusters, self.n_init)
+        return clustering_bytes(n_samples, self._n_clusters, self.n_init, grams=COMPONENT_GRAMS)
 
     def _fit_gate(self, X, groups, stack, sample_weight, unlabeled, context):
         self.shared_, self.transductive_ = float(self.shared), unlabeled is not None
@@ -409,6 +426,20 @@ class LocalMKL(LpNormMKL):
             return np.ones((stack.shape[0], 1))
         self.gate_, memberships = fit_gate(self, X, groups, stack, sample_weight, unlabeled, context)
         return with_shared(memberships, self.shared_)
+
+    def _refined(self, prepared, X, sample_weight):
+        gate = self.gate_
+        if not isinstance(gate, ClusteringGate) or gate.seen is None:
+            return prepared
+        present = gate.kernel.present(X)
+        gate.clustering, refined = supervise(self, prepared, gate.seen, present, sample_weight)
+        del gate.seen
+        return refined
+
+    def _decide_together(self, models, X, context=None):
+        if all(model._partition is self._partition for model in models):
+            return super()._decide_together(models, X, context)
+        return [model._decide_together([model], X, context)[0] for model in models]
 
     @property
     def cluster_names_(self):

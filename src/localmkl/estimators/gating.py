@@ -2,21 +2,23 @@
 
 A gate learns from the training rows (`fit` returns their memberships) and says for a block of new rows
 who belongs where (`memberships`). It sees the raw rows and the normalised Grams, and reads what it needs.
+Those that find clusters (`localmkl.gates`) are given the Gram of the gate kernel alone.
 """
 
 from copy import copy
+from inspect import signature
 
 import numpy as np
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
-from localmkl._checks import check_memberships
+from localmkl._checks import check_memberships, listed
 from localmkl._sklearn import count_rows, take
 from localmkl.backends import one_blas_thread
 from localmkl.estimators.context import identity, parameters_key
 from localmkl.estimators.factors import FeatureRows
 from localmkl.estimators.groups import GroupGate
-from localmkl.gates import KernelKMeansGate
+from localmkl.gates import CLUSTERINGS, GATES, Gate, SupervisedGate
 from localmkl.kernels.features import fit_features
 from localmkl.kernels.stack import NormalizedGrams, fit_kernel, take_rows
 from localmkl.kernels.viewed import in_one_view, view_read
@@ -24,6 +26,9 @@ from localmkl.stacks import FactorStack, Stack
 
 PARTITION = ("normalize", "gate", "gate_kernel", "n_clusters", "n_init", "random_state")
 """Parameters that the partition of the training rows depends on, beside the kernels."""
+
+ASKED = ("n_clusters", "n_init", "random_state")
+"""Parameters of an estimator that a gate named by a word is made with, as far as it has them."""
 
 GATE_ROWS = 2048
 """Most rows that clusters are learned from on features, drawn at random: their means change little with more,
@@ -82,6 +87,10 @@ class GateKernel:
             return memberships
         return np.where(X.present(view)[:, None], memberships, 1.0 / memberships.shape[1])
 
+    def present(self, X):
+        """Return which rows have the view that it reads; None if all do."""
+        return None if self.view is None else X.present(self.view)
+
     def training_gram(self, X, stack, factors):
         """Return k0 on the training rows, (n, n)."""
         if self.own is not None:
@@ -129,8 +138,13 @@ class FeatureGateKernel(GateKernel):
         return grams.scaled(rows, chosen * grams.factors)
 
 
-class KMeansGate:
-    """Kernel k-means on the gate kernel, of the training rows or of these and unlabelled ones."""
+class ClusteringGate:
+    """Clusters under the gate kernel, of the training rows or of these and unlabelled ones.
+
+    `seen`, while a gate waits for labels to move it, holds the distances of the training rows.
+    """
+
+    seen: np.ndarray | None = None
 
     def __init__(self, clustering, kernel):
         self.clustering, self.kernel = clustering, kernel
@@ -151,6 +165,10 @@ class KMeansGate:
             rows, lambda: self.clustering.distances(self.kernel.cross_gram(X, grams, rows))
         )
         return self.kernel.known(X, self.clustering.memberships_at(distances))
+
+
+KMeansGate = ClusteringGate
+"""The name in files of versions that knew kernel k-means alone."""
 
 
 class ModelGate:
@@ -237,11 +255,12 @@ def fit_gate(estimator, X, groups, stack, sample_weight, unlabeled, context):
             raise ValueError("`unlabeled` rows help to find clusters; gate='groups' knows them already.")
         gate = GroupGate(estimator.gate_kernel, hard)
         return gate, gate.fit(groups)
-    if isinstance(gate, str):
+    if isinstance(gate, str | Gate):
         weights = sample_weight
         if weights is not None and unlabeled is not None:
             weights = np.concatenate([weights, np.ones(unlabeled.shape[0] - n_train)])
-        key, evenness = parameters_key(estimator, PARTITION), None if hard else estimator.evenness
+        key = parameters_key(estimator, PARTITION)
+        evenness = None if hard else (estimator if isinstance(gate, str) else gate).evenness
         kernel, partition, distances, weights = context.recall(
             "partition", key, lambda: _partition(estimator, X, stack, sample_weight, weights, unlabeled)
         )
@@ -250,13 +269,18 @@ def fit_gate(estimator, X, groups, stack, sample_weight, unlabeled, context):
             (key, evenness),
             lambda: copy(partition).set_params(evenness=evenness).sharpen(distances, weights),
         )
-        return KMeansGate(clustering, kernel), kernel.known(X, clustering.memberships_at(distances[:n_train]))
+        seen = distances[:n_train]
+        found = ClusteringGate(clustering, kernel)
+        if isinstance(clustering, SupervisedGate):  # labels will move it, each model's its own way
+            found = ClusteringGate(clustering, copy(kernel))
+            found.seen = seen
+        return found, kernel.known(X, clustering.memberships_at(seen))
     rows = getattr(estimator, "rows_", X)
     if hasattr(gate, "predict_proba") or callable(gate):
         if estimator._precomputed:
             raise ValueError(
-                "With precomputed kernels `gate` must be 'kmeans' or a fixed membership matrix: "
-                "there are no rows to give to a model or a function."
+                f"With precomputed kernels `gate` must be one of {listed(map(repr, GATES))}, a `Gate` or a "
+                "fixed membership matrix: there are no rows to give to a model or a function."
             )
         return context.recall(
             "model", (identity(gate), hard), lambda: _fitted(ModelGate(gate, hard), n_train, rows)
@@ -269,6 +293,15 @@ def _fitted(gate, n_train, *rows):
     """Return a gate and the memberships of the training rows, which stand first."""
     memberships = gate.fit(*rows)
     return gate, memberships[:n_train]
+
+
+def _clustering(estimator):
+    """Return the gate that an estimator asks for, not fitted, for a hard partition."""
+    if isinstance(estimator.gate, Gate):
+        return clone(estimator.gate).set_params(evenness=None)
+    kind = CLUSTERINGS[estimator.gate]
+    asked = {name: getattr(estimator, name) for name in ASKED if name in signature(kind).parameters}
+    return kind(evenness=None, **asked)
 
 
 def _partition(estimator, X, stack, sample_weight, weights, unlabeled):
@@ -284,11 +317,8 @@ def _partition(estimator, X, stack, sample_weight, weights, unlabeled):
         scales = estimator.cosine_scales_
         joint = NormalizedGrams(unlabeled, estimator.factors_, scales, scales)
         gram = kernel.cross_gram(None if estimator._precomputed else estimator.rows_, joint)
-    partition = KernelKMeansGate(
-        estimator.n_clusters, None, n_init=estimator.n_init, random_state=estimator.random_state
-    )
     with one_blas_thread():  # others would go on waiting for work on the cores that the solver needs
-        partition.fit(gram, weights)
+        partition = _clustering(estimator).fit(gram, weights)
         return kernel, partition, partition.distances(gram), weights
 
 
@@ -309,10 +339,10 @@ def _partition_on_features(estimator, X, stack, sample_weight, weights, unlabele
         rng = check_random_state(estimator.random_state)
         chosen = np.sort(rng.choice(chosen, GATE_ROWS, replace=False))
     features = np.asarray(kernel.cross_gram(take(X, chosen) if seen else None, grams, chosen))
-    partition = KernelKMeansGate(
-        estimator.n_clusters, None, n_init=estimator.n_init, random_state=estimator.random_state
-    ).fit(features @ features.T, None if weights is None else weights[chosen])
-    partition.averages_ = features.T @ partition.averages_
+    partition = _clustering(estimator).fit(
+        features @ features.T, None if weights is None else weights[chosen]
+    )
+    partition.on_features(features)
     blocks = (
         partition.distances(kernel.cross_gram(take_rows(X, rows) if seen else None, grams, rows))
         for rows in grams.blocks()

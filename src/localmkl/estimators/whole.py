@@ -27,14 +27,15 @@ from localmkl.estimators.base import COSINE
 from localmkl.estimators.convex import GlobalMKL
 from localmkl.estimators.gated import GatedMKL
 from localmkl.estimators.gating import (
+    ClusteringGate,
     FeatureGateKernel,
     GateKernel,
-    KMeansGate,
     MatrixGate,
     ModelGate,
     OneCluster,
 )
 from localmkl.estimators.groups import GroupGate, find_column
+from localmkl.gates import Gate, MixtureGate
 from localmkl.kernels import (
     RBF,
     Chi2,
@@ -311,15 +312,10 @@ def _check_gate(model, n_references, n_clusters, n_kernels, run):
     gate = model.gate_
     if isinstance(model, GlobalMKL) or model._shared == 1.0:
         _require(type(gate) is OneCluster and n_clusters == 1, "it has clusters")
-    elif isinstance(gate, KMeansGate):
-        clustering = gate.clustering
-        check_integer("n_clusters", clustering.n_clusters, low=n_clusters)
+    elif isinstance(gate, ClusteringGate):
         own = getattr(gate.kernel, "own", None)
         n_compared = own.n_features if isinstance(own, FeatureMap) else n_references
-        _numbers(clustering, "averages_", (n_compared, n_clusters))
-        _numbers(clustering, "offsets_", (n_clusters,))
-        check_number("tau_", clustering.tau_, low=0.0)
-        _require(clustering.n_clusters == n_clusters, "its gate has other clusters than its weights")
+        _check_clustering(gate.clustering, n_compared, n_clusters)
         _check_gate_kernel(gate.kernel, model, n_kernels)
     elif isinstance(gate, GroupGate):
         _check_group_gate(gate, model, n_clusters)
@@ -333,6 +329,28 @@ def _check_gate(model, n_references, n_clusters, n_kernels, run):
         rows = model.features_.landmarks if model._on_features else model.rows_
         if run and rows is not None:
             gate.memberships(take_rows(rows, slice(0, 1)), None, slice(0, 1))
+
+
+def _check_clustering(clustering, n_compared, n_clusters):
+    _require(isinstance(clustering, Gate), "its gate is none")
+    check_integer("n_clusters", clustering.n_clusters, low=n_clusters)
+    _require(clustering.n_clusters == n_clusters, "its gate has other clusters than its weights")
+    check_number("tau_", clustering.tau_, low=0.0)
+    if not type(clustering).__module__.startswith("localmkl."):  # somebody else's, who answers for it
+        return
+    if not isinstance(clustering, MixtureGate):
+        _numbers(clustering, "averages_", (n_compared, n_clusters))
+        _numbers(clustering, "offsets_", (n_clusters,))
+        return
+    n_components = _numbers(clustering, "averages_", (n_compared, None)).shape[1]
+    _numbers(clustering, "shifts_", (n_components,))
+    _numbers(clustering, "means_", (n_clusters, n_components))
+    roots = _numbers(clustering, "roots_", (n_clusters, n_components, n_components))
+    positive = (
+        _numbers(clustering, "shares_", (n_clusters,)).min(),
+        np.diagonal(roots, axis1=1, axis2=2).min(),
+    )
+    _require(min(positive) > 0.0, "its mixture is none")
 
 
 def _check_group_gate(gate, model, n_clusters):

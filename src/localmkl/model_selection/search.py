@@ -30,9 +30,9 @@ from localmkl._sklearn import (
     split_params,
 )
 from localmkl.estimators.base import BaseMKL
-from localmkl.estimators.convex import GROUPS
 from localmkl.estimators.groups import as_groups, with_groups
 from localmkl.estimators.rows import in_chunks
+from localmkl.gates import GROUPS
 from localmkl.model_selection.cells import Fold, Job
 from localmkl.model_selection.checkpoint import Checkpoint, fingerprint
 from localmkl.model_selection.grams import SharedGrams

@@ -1,30 +1,21 @@
-"""Partitions and memberships: kernel k-means, memberships, average evenness.
+"""Kernel k-means: clusters whose rows are near their mean in the feature space of the gate kernel.
 
     d2_j(x) = k0(x, x) - 2 mean_{i in S_j} k0(x, x_i) + mean_{i, i' in S_j} k0(x_i, x_i')
-    c_j(x)  = softmax_j(-tau d2_j(x))                      tau = 0: uniform, tau = inf: hard
-    AE(tau) = mean_ij exp(-tau (d2_j(x_i) - min_j' d2_j'(x_i)))
 
-k0(x, x) is the same for all clusters and is left out: memberships need no diagonal of new points.
-`KernelKMeansGate` is one way to memberships; anything with ``fit`` and ``predict_proba``, a function of
-the rows, or a fixed matrix can stand in its place (see the estimators' `gate`).
+k0(x, x) is the same for all clusters and is left out.
 """
 
-import warnings
-
 import numpy as np
-from scipy.optimize import brentq
-from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 
-from localmkl._checks import check_evenness, check_integer
+from localmkl._checks import check_integer
+from localmkl.gates.interface import Gate
 
 EQUAL = 1e-10
 """Difference of errors, as a share of the sum of the diagonal, up to which partitions are equally good."""
-MOST_STEPS = 200
-"""On the way to tau; twelve are many."""
 
 
-class KernelKMeansGate(BaseEstimator):
+class KernelKMeansGate(Gate):
     """Soft or hard memberships from kernel k-means on one Gram matrix.
 
     Parameters
@@ -73,9 +64,7 @@ class KernelKMeansGate(BaseEstimator):
 
         A row of weight w counts as w equal rows.
         """
-        check_integer("n_clusters", self.n_clusters, low=1)
-        if self.evenness is not None and self.n_clusters > 1:
-            check_evenness(self.evenness, self.n_clusters)
+        self.check_parameters()
         self.averages_, self.offsets_, self.inertia_ = kernel_kmeans(
             gram,
             self.n_clusters,
@@ -86,137 +75,9 @@ class KernelKMeansGate(BaseEstimator):
         )
         return self.sharpen(self.distances(gram), sample_weight)
 
-    def sharpen(self, distances, sample_weight=None):
-        """Learn tau from the distances (n, n_clusters) of the partitioned rows to their clusters."""
-        self.labels_ = distances.argmin(axis=1)
-        if self.evenness is None:
-            self.tau_ = np.inf
-        else:
-            self.tau_ = tau_for_evenness(self.evenness, distances, sample_weight)
-        self.evenness_ = average_evenness(self.tau_, distances, sample_weight)
-        return self
-
-    def distances(self, cross_gram):
+    def distances_from(self, products):
         """Return squared distances to the clusters, up to ``k0(x, x)``, (n_new, n_clusters)."""
-        return self.offsets_ - 2.0 * (cross_gram @ self.averages_)
-
-    def memberships(self, cross_gram):
-        """Return memberships of rows given by their Gram with the training rows."""
-        return self.memberships_at(self.distances(cross_gram))
-
-    def memberships_at(self, distances):
-        """Return memberships of rows given by their distances to the clusters."""
-        if self.evenness is None:
-            return np.eye(self.n_clusters)[distances.argmin(axis=1)]
-        return memberships(distances, self.tau_)
-
-
-def memberships(distances, tau):
-    """Return ``softmax_j(-tau d2_j)``; at ``tau = inf`` the nearest clusters share equally.
-
-    Parameters
-    ----------
-    distances : ndarray of shape (n, l)
-        Squared distances d2 to the clusters, each row up to a constant.
-    tau : float
-        Sharpness, in [0, inf].
-
-    Returns
-    -------
-    ndarray of shape (n, l)
-        Rows sum to one.
-
-    Examples
-    --------
-    >>> memberships(np.array([[0.0, 1.0], [3.0, 3.0]]), np.inf)
-    array([[1. , 0. ],
-           [0.5, 0.5]])
-    """
-    ratios = _ratios(tau, distances)
-    return ratios / ratios.sum(axis=1, keepdims=True)
-
-
-def average_evenness(tau, distances, sample_weight=None):
-    """Return the average evenness AE(tau) in [1/l, 1] of squared distances (n, l).
-
-    Parameters
-    ----------
-    tau : float
-        Sharpness, in [0, inf].
-    distances : ndarray of shape (n, l)
-        Squared distances to the clusters, each row up to a constant.
-    sample_weight : ndarray of shape (n,), optional
-        A row of weight w counts as w equal rows.
-
-    Returns
-    -------
-    float
-        The average evenness.
-
-    Examples
-    --------
-    >>> distances = np.array([[0.0, 1.0], [2.0, 0.0]])
-    >>> average_evenness(0.0, distances), average_evenness(np.inf, distances)
-    (1.0, 0.5)
-    """
-    return float(np.average(_ratios(tau, distances).mean(axis=1), weights=sample_weight))
-
-
-def tau_for_evenness(evenness, distances, sample_weight=None):
-    """Return the tau whose average evenness is `evenness`.
-
-    Equal distances can keep the average evenness above 1/l for every tau. Then the smallest one that
-    can be reached is used, with a warning.
-
-    Parameters
-    ----------
-    evenness : float
-        Average evenness asked for, in [1/l, 1].
-    distances : ndarray of shape (n, l)
-        Squared distances to the clusters, each row up to a constant.
-    sample_weight : ndarray of shape (n,), optional
-        A row of weight w counts as w equal rows.
-
-    Returns
-    -------
-    float
-        Sharpness tau, in [0, inf].
-
-    Examples
-    --------
-    >>> distances = np.array([[0.0, 1.0], [2.0, 0.0]])
-    >>> round(average_evenness(tau_for_evenness(0.7, distances), distances), 6)
-    0.7
-    """
-    if distances.shape[1] == 1 or evenness >= 1.0:
-        return 0.0
-    least = average_evenness(np.inf, distances, sample_weight)
-    if evenness <= least:
-        if evenness < least - 1e-9:
-            warnings.warn(
-                f"An average evenness of {evenness:.4g} cannot be reached: some rows are equally far "
-                f"from several clusters; the smallest one, {least:.4g}, is used.",
-                UserWarning,
-                stacklevel=2,
-            )
-        return np.inf
-    excess = distances - distances.min(axis=1, keepdims=True)
-
-    def surplus(tau):
-        return float(np.average(np.exp(-tau * excess).mean(axis=1), weights=sample_weight)) - evenness
-
-    low, high = 0.0, 1.0 / max(float(np.ptp(distances)), np.finfo(float).tiny)
-    while surplus(high) > 0.0:
-        low, high = high, 2.0 * high
-    return brentq(surplus, low, high, xtol=4.0 * np.finfo(float).eps * high, maxiter=MOST_STEPS)
-
-
-def _ratios(tau, distances):
-    """Return each row's ``exp(-tau d2)`` divided by its largest."""
-    excess = distances - distances.min(axis=1, keepdims=True)
-    if np.isinf(tau):
-        return (excess == 0.0).astype(np.float64)
-    return np.exp(-tau * excess)
+        return self.offsets_ - 2.0 * products
 
 
 def kernel_kmeans(gram, n_clusters, *, sample_weight=None, n_init=10, max_iter=100, random_state=None):

@@ -9,16 +9,16 @@ from sklearn.base import clone
 from sklearn.cluster import KMeans
 from sklearn.metrics import adjusted_rand_score
 
-from localmkl import gates
 from localmkl.backends import partitions
 from localmkl.gates import (
     KernelKMeansGate,
-    _without_empty_clusters,
     average_evenness,
     kernel_kmeans,
+    kmeans,
     memberships,
     tau_for_evenness,
 )
+from localmkl.gates.kmeans import _without_empty_clusters
 
 seeds = st.integers(0, 2**32 - 1)
 quick = settings(max_examples=25, deadline=None, derandomize=True)
@@ -90,10 +90,10 @@ def test_compiled_kernel_kmeans_ends_where_plain_numpy_does(seed, dtype):
     gram, weights = (X @ X.T).astype(dtype), rng.uniform(0.5, 2.0, size=len(X))
     labels = np.stack([rng.integers(0, 5, size=len(X)), np.r_[np.zeros(len(X) - 4), 1, 2, 3, 4]]).astype(int)
     labels[1, -4:] = [1, 2, 3, 4]  # clusters of equal rows: all but one lose theirs
-    sums = gates._cluster_sums(gram, labels, weights, 5)
+    sums = kmeans._cluster_sums(gram, labels, weights, 5)
     found, expected = [(labels.copy(), sums.copy()) for _ in range(2)]
     partitions.settle(gram, gram.diagonal(), *found, weights, 100)
-    gates.settle(gram, gram.diagonal(), *expected, weights, 100)
+    kmeans.settle(gram, gram.diagonal(), *expected, weights, 100)
     np.testing.assert_array_equal(found[0], expected[0])
     np.testing.assert_allclose(found[1], expected[1], rtol=1e-6, atol=1e-6 * np.abs(expected[1]).max())
 
