@@ -7,6 +7,7 @@ from unittest.mock import patch
 import numpy as np
 import pytest
 from joblib import Parallel, delayed
+from scipy import sparse
 from sklearn.linear_model import LogisticRegression
 from threadpoolctl import threadpool_limits
 
@@ -17,6 +18,7 @@ from localmkl import (
     LMKLClassifier,
     MKLClassifier,
     UniformMKLClassifier,
+    Views,
     _resources,
 )
 from localmkl.backends import threads
@@ -118,6 +120,34 @@ def test_several_classes_probabilities_and_the_gated_method_are_the_same_on_thre
         np.testing.assert_array_equal(ask(NEW), several)
         monkeypatch.setattr(base, "free_threads", lambda: 4)
     assert small_blocks == [4, 1, 4, 1]
+
+
+def as_frame(table):
+    pd = pytest.importorskip("pandas", reason="data frames need pandas")
+    return pd.DataFrame(table, columns=[f"x{k}" for k in range(table.shape[1])])
+
+
+def as_views(table):
+    who = np.flatnonzero(np.arange(len(table)) % 5 != 1)
+    return Views({"one": (table[who, :1], who), "other": table})
+
+
+ROWS = {
+    "data frames": (as_frame, [RBF(columns=["x0", "x1"]), Linear(columns="x1", standardize=True)]),
+    "sparse rows": (sparse.csr_array, [RBF(), Linear()]),
+    "views": (as_views, [RBF(view="one"), RBF(view="other"), Linear(view="other")]),
+}
+
+
+@pytest.mark.parametrize("kind", ROWS)
+def test_rows_of_every_kind_are_taken_apart_by_threads(kind, small_blocks, monkeypatch):
+    make, kernels = ROWS[kind]
+    model = CLMKLClassifier(kernels, n_clusters=2, random_state=0).fit(make(X), Y)
+    several = model.decision_function(make(NEW))
+    assert small_blocks == [4]
+    monkeypatch.setattr(base, "free_threads", lambda: 1)
+    np.testing.assert_array_equal(model.decision_function(make(NEW)), several)
+    np.testing.assert_allclose(model.decision_function(make(NEW[:50])), several[:50], rtol=1e-10)
 
 
 class Counted(RBF):
