@@ -3,7 +3,7 @@
 All get the same Grams, half of the rows to train on and half to test on. Nothing is tuned: C = 1 for our
 methods, where it means the same as for ``SVC`` on the mean of the kernels, and for that; EasyMKL has its
 default, lambda = 0.1. himalaya searches weights and regulariser by its own cross-validation: that is its fit,
-and sets of more than a thousand training rows are left out to keep the run short. A package that is not
+and sets of more than 300 training rows are left out to keep the run short. A package that is not
 installed, or that fails, gives a row that says so. Computing is summed over threads.
 """
 
@@ -23,7 +23,7 @@ from localmkl import CLMKLClassifier, GramStack, MKLClassifier
 from localmkl.datasets import load_splice
 from localmkl.kernels import RBF, WeightedDegree, compute_stack, fit_kernels
 
-RIDGE_ROWS = 1000
+RIDGE_ROWS = 300
 """Most training rows that himalaya is asked to search on."""
 QUICK = 5.0
 """Seconds: what takes less is timed three times, and the median counts."""
