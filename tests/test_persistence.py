@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tracemalloc
 import zipfile
+from contextlib import suppress
 from importlib import import_module
 from inspect import isabstract
 
@@ -407,7 +408,10 @@ def refused(content, folder, match):
 
 def classes_of_the_package():
     for module in pkgutil.walk_packages(localmkl.__path__, "localmkl."):
-        for name, one in vars(import_module(module.name)).items():
+        found = {}
+        with suppress(ModuleNotFoundError):  # of an extra that is not there
+            found = vars(import_module(module.name))
+        for name, one in found.items():
             if isinstance(one, type) and one.__module__ == module.name:
                 yield module.name, name
 

@@ -45,6 +45,12 @@ def require_memory(needed, what, hint=FEWER):
         )
 
 
+def room_for_some(most, each):
+    """Return how many of some things of so many bytes have room in memory, up to a number."""
+    available = available_memory()
+    return most if available is None or each == 0 else min(most, int(available // each))
+
+
 def matrix_bytes(n_rows, n_columns=None, itemsize=NUMBER):
     """Return the bytes of a matrix, square by default."""
     return itemsize * n_rows * (n_rows if n_columns is None else n_columns)

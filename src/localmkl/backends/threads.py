@@ -5,7 +5,9 @@ process when two threads enter it at once. Every loop is compiled twice, so ther
 threads, and it gives the same numbers.
 """
 
+import multiprocessing
 import os
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -13,6 +15,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+from joblib import cpu_count
 from threadpoolctl import ThreadpoolController
 
 
@@ -59,6 +62,21 @@ def one_blas_thread() -> Iterator[None]:
             if state.inside == 0:
                 state.limiter.restore_original_limits()
                 _let_any_thread_restore()
+
+
+def free_threads() -> int:
+    """Return how many threads may share work that Python hands out, such as blocks of rows.
+
+    As many as there are cores for this process, or fewer where BLAS or numba are limited to fewer; one in a
+    worker process, and in any thread but the main one: whoever started those uses the cores already.
+    """
+    started = multiprocessing.current_process().name != "MainProcess"
+    if _state.forked or started or threading.current_thread() is not threading.main_thread():
+        return 1
+    limits = [library.num_threads for library in _controller().lib_controllers if library.user_api == "blas"]
+    if "numba" in sys.modules:  # else nobody has limited it
+        limits.append(sys.modules["numba"].get_num_threads())
+    return max(1, min([cpu_count(), *(limit for limit in limits if limit)]))
 
 
 def _let_any_thread_restore():

@@ -10,13 +10,33 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from localmkl._checks import check_finite_decisions, check_integer, check_number, check_option
-from localmkl._resources import FEWER, KEPT_FREE, NUMBER, computing_bytes, matrix_bytes, require_memory
+from localmkl._resources import (
+    FEWER,
+    KEPT_FREE,
+    NUMBER,
+    computing_bytes,
+    matrix_bytes,
+    require_memory,
+    room_for_some,
+)
 from localmkl._sklearn import check_sample_weight, count_rows
 from localmkl._warnings import warn
+from localmkl.backends.threads import free_threads
 from localmkl.estimators.context import FoldContext
 from localmkl.estimators.groups import Grouped, with_groups
 from localmkl.estimators.reading import PRECOMPUTED, ReadingPart
-from localmkl.estimators.rows import BLOCK_ENTRIES, by_chunks, cluster, in_chunks, num_columns, row_blocks
+from localmkl.estimators.rows import (
+    BLOCK_ENTRIES,
+    DEVICE_ENTRIES,
+    FEWEST_COLUMNS,
+    THREAD_ENTRIES,
+    by_chunks,
+    cluster,
+    in_chunks,
+    num_columns,
+    over_blocks,
+    row_blocks,
+)
 from localmkl.kernels import CrossGrams, compute_stack, fit_kernels
 from localmkl.kernels.frames import are_apart, put_together, take_apart
 from localmkl.kernels.stack import (
@@ -29,6 +49,7 @@ from localmkl.kernels.stack import (
     shares_present,
     sweeps,
     take_rows,
+    threadable,
 )
 from localmkl.kernels.viewed import MISSING
 from localmkl.solvers.objective import Problem
@@ -54,7 +75,7 @@ class BaseMKL(ReadingPart, ABC):
     """Check, compute the stack, gate, solve each class, store.
 
     Subclasses say how to fit the gate (`_fit_gate`), how to solve (`_solve_classes`), what to
-    keep of the solutions (`_store`) and how a block of new rows is weighed (`_contributions_block`).
+    keep of the solutions (`_store`) and how a block of new rows is weighed (`_weigher`).
     Parameters are class attributes that hold the default, here and in other parts of an estimator.
     """
 
@@ -114,10 +135,12 @@ class BaseMKL(ReadingPart, ABC):
         """Set the fitted attributes that belong to the method."""
 
     @abstractmethod
-    def _contributions_block(self, models, X, grams, rows):
-        """Return the contributions of a block of new rows, (n_rows, n_problems, l, M).
+    def _weigher(self, models, grams, apart):
+        """Return a function of a block of new rows, and of the slice that it is.
 
-        The problems are those of some models that share Grams and gate with this one, one after the other.
+        It returns their contributions, (n_rows, n_problems, l, M), if these are wanted apart, or else their
+        sums, (n_rows, n_problems). The problems are those of some models that share Grams and gate with this
+        one, one after the other.
         """
 
     @abstractmethod
@@ -201,6 +224,9 @@ class BaseMKL(ReadingPart, ABC):
 
     def _predicting_bytes(self, n_rows, n_columns):
         """Return the peak of a prediction for so many rows, by blocks, beyond rows and answer."""
+        if self._threadable:
+            blocks = self._small_blocks(n_rows, n_columns)
+            return self._count_threads(blocks, n_columns) * self._block_bytes(blocks, n_columns)
         rows = min(n_rows, max(1, BLOCK_ENTRIES // max(n_columns, 1)))
         gate = self._gate_matrices * n_columns
         if rows < n_rows and matrix_bytes(rows, len(self.support_)) <= KEPT_FREE:
@@ -212,6 +238,32 @@ class BaseMKL(ReadingPart, ABC):
             entries = widest * rows * len(self.support_)
             together = entries if widest > 1 and entries <= SHARED_ENTRIES else 0
         return matrix_bytes(rows, blocks) + NUMBER * together
+
+    @property
+    def _threadable(self):
+        """Whether several threads may weigh blocks of new rows at once, as far as the model knows."""
+        return self._device is None and (self.kernels_ is None or all(map(threadable, self.kernels_)))
+
+    _block_matrices = 2
+    """Cross-Grams that a thread holds while it looks at its rows: one, and what a kernel makes it from."""
+
+    def _columns_read(self, n_columns):
+        """Return how many reference rows new ones are compared with at a time."""
+        return n_columns if self._gate_matrices else len(self.support_)
+
+    def _small_blocks(self, n_rows, n_columns):
+        """Return blocks of rows for several threads."""
+        return row_blocks(n_rows, max(FEWEST_COLUMNS, self._columns_read(n_columns)), entries=THREAD_ENTRIES)
+
+    def _block_bytes(self, blocks, n_columns):
+        """Return what one thread takes for a block of rows."""
+        rows = blocks[0].stop if blocks else 0
+        return matrix_bytes(rows, self._block_matrices * self._columns_read(n_columns))
+
+    def _count_threads(self, blocks, n_columns):
+        """Return how many threads share blocks of rows: those that are free and have the memory."""
+        most = min(free_threads(), len(blocks))
+        return max(1, room_for_some(most, self._block_bytes(blocks, n_columns)))
 
     @property
     def _gate_matrices(self):
@@ -373,7 +425,7 @@ class BaseMKL(ReadingPart, ABC):
             classes, (n_samples, n_classes, n_clusters, n_kernels).
         """
         check_is_fitted(self)
-        parts = np.concatenate(list(self._blocks([self], with_groups(X, groups))))
+        parts = np.concatenate(list(self._blocks([self], with_groups(X, groups), apart=True)))
         return parts[:, 0] if parts.shape[1] == 1 else parts
 
     def _decide(self, X):
@@ -383,26 +435,46 @@ class BaseMKL(ReadingPart, ABC):
 
     def _decide_together(self, models, X, context=None):
         """Return the decisions of models that share Grams and gate with this one; in a context, unchecked."""
-        with np.errstate(over="ignore", invalid="ignore"):
-            sums = np.concatenate([part.sum(axis=(-2, -1)) for part in self._blocks(models, X, context)])
+        sums = np.concatenate(list(self._blocks(models, X, context)))
         every = np.split(sums, len(models), axis=1)
         return [
             (own[:, 0] if own.shape[1] == 1 else own) + model.intercept_
             for model, own in zip(models, every, strict=True)
         ]
 
-    def _blocks(self, models, X, context=None):
-        """Yield the contributions of models, block of rows by block of rows."""
+    def _blocks(self, models, X, context=None, *, apart=False):
+        """Yield what models say of each block of rows: contributions, if wanted apart, or their sums."""
         X, grams = self._compare(X, context)
         if context is None:
             needed = self._predicting_bytes(*grams.shape)
             require_memory(needed, f"Prediction for {grams.shape[0]} rows", "predict fewer rows at a time")
-        for rows in row_blocks(*grams.shape, on_device=grams.on_device):
+        weigh = self._weigher(models, grams, apart)
+
+        def look(X, rows):
             with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is said below
-                parts = self._contributions_block(models, take_rows(X, rows), grams, rows)
+                return weigh(X, rows)
+
+        for rows, parts in self._over_rows(look, X, grams, alone=context is not None):
             if context is None:  # else one model would speak for the others
                 check_finite_decisions(parts, rows.start)
             yield parts
+
+    def _over_rows(self, function, X, grams, *, alone=False):
+        """Return pairs of slices and what a function of rows, and of the slice that they are, returns.
+
+        They are in order, whatever the threads; of these there is one if it is to be alone, as among the fits
+        of a search, whose notes about blocks of rows also need the same blocks for all models.
+        """
+        n_threads = 1
+        if grams.on_device:
+            blocks = row_blocks(*grams.shape, entries=DEVICE_ENTRIES)
+        elif alone or not self._threadable:
+            blocks = row_blocks(*grams.shape)
+        else:
+            blocks = self._small_blocks(*grams.shape)
+            n_threads = self._count_threads(blocks, grams.shape[1]) if grams.threadable else 1
+        answers = over_blocks(lambda rows: function(take_rows(X, rows), rows), blocks, n_threads)
+        return zip(blocks, answers, strict=True)
 
     def kernel_diagonals(self, X):
         """Return ``k_m(x, x)`` of the normalised kernels.

@@ -21,6 +21,7 @@ from localmkl._devices import check_device, find_device
 from localmkl._resources import clustering_bytes, solving_bytes
 from localmkl._sklearn import count_rows
 from localmkl.estimators.base import COSINE
+from localmkl.estimators.deciding import Expansion
 from localmkl.estimators.factors import FactorPart, FeatureRows, SeenRows
 from localmkl.estimators.gating import (
     GATE_MATRICES,
@@ -40,11 +41,11 @@ from localmkl.estimators.groups import (
     take_column,
     with_groups,
 )
-from localmkl.estimators.rows import by_chunks, concatenate_rows, row_blocks
+from localmkl.estimators.rows import by_chunks, concatenate_rows
 from localmkl.estimators.supervision import supervise
 from localmkl.gates import GATES, GROUPS, Gate
 from localmkl.kernels import CrossGrams
-from localmkl.kernels.stack import KernelStack, cosine_scales, take_rows
+from localmkl.kernels.stack import KernelStack, cosine_scales
 from localmkl.solvers.convex import SOLVERS, at_once, solve_all, solve_convex
 from localmkl.solvers.exact import exact_gaps
 from localmkl.solvers.objective import Problem
@@ -260,8 +261,8 @@ class ConvexMKL(FactorPart):
         """
         check_is_fitted(self)
         X, grams = self._compare(with_groups(X, groups))
-        blocks = row_blocks(*grams.shape, on_device=grams.on_device)
-        return np.concatenate([self._memberships_block(take_rows(X, rows), grams, rows) for rows in blocks])
+        pairs = self._over_rows(lambda X, rows: self._memberships_block(X, grams, rows), X, grams)
+        return np.concatenate([part for _, part in pairs])
 
     def _memberships_block(self, X, grams, rows):
         return with_shared(self.gate_.memberships(X, grams, rows), self._shared)
@@ -271,34 +272,53 @@ class ConvexMKL(FactorPart):
         """The share of the shared part that the fit has; models of older versions have none."""
         return getattr(self, "shared_", 0.0)
 
-    def _contributions_block(self, models, X, grams, rows):
-        if self._on_features:
-            return self._feature_contributions(models, X, grams, rows)
-        alpha = np.vstack([model.dual_coef_ for model in models])
-        weights = np.vstack(
-            [np.reshape(m.kernel_weights_, (-1, *m.kernel_weights_.shape[-2:])) for m in models]
-        )
-        columns = np.flatnonzero(alpha.any(axis=0))
-        memberships = self._memberships_block(X, grams, rows)  # first: it may need all columns at once
-        # vectors[i, k, j] = c_j(x_i) alpha_ki on the support vectors
-        vectors = alpha.T[columns, :, None] * self.memberships_[columns, None, :]
-        n_problems, n_clusters = vectors.shape[1:]
-        parts = np.empty((rows.stop - rows.start, n_problems, n_clusters, len(self.factors_)))
-        for m in range(len(self.factors_)):
-            gram = grams.matrix(m, rows, columns)
-            parts[..., m] = (gram @ vectors.reshape(len(columns), n_problems * n_clusters)).reshape(
-                parts.shape[:3]
-            )
-        parts *= weights
-        parts *= memberships[:, None, :, None]
-        return parts
+    @property
+    def _threadable(self):
+        return not self._on_features and self.gate_.threadable and super()._threadable
 
-    def _feature_contributions(self, models, X, grams, rows):
+    def _weigher(self, models, grams, apart):
+        if self._on_features:
+            return self._feature_weigher(models, grams, apart)
+        expansion = Expansion.of(models)
+
+        def weigh(X, rows):
+            n_rows, n_kernels = rows.stop - rows.start, len(self.factors_)
+            near = self._nearness(grams, n_rows)
+            if near is None:
+                memberships = self._memberships_block(X, grams, rows)
+            parts = np.zeros((n_rows, *expansion.shape, *([n_kernels] if apart else [])))
+            for m, term in expansion.terms(grams, rows, near):
+                if apart:
+                    parts[..., m] = term
+                else:
+                    parts += term
+            if near is not None:
+                memberships = with_shared(self.gate_.memberships_near(X, near), self._shared)
+            if apart:
+                parts *= memberships[:, None, :, None]
+                return parts
+            return np.einsum("ikj,ij->ik", parts, memberships)
+
+        return weigh
+
+    def _nearness(self, grams, n_rows):
+        """Return what the gate needs of the Grams, to be read with the rest; None if it reads for itself.
+
+        Where rows come again it does: what it found is noted.
+        """
+        together = isinstance(self.gate_, ClusteringGate) and grams.notes is None
+        return self.gate_.nearness(grams, n_rows) if together else None
+
+    def _feature_weigher(self, models, grams, apart):
         shape = -1, *np.shape(self.feature_coef_)[-2:]
         coefficients = np.vstack([np.reshape(model.feature_coef_, shape) for model in models])
-        parts = grams.contributions(rows, coefficients)
-        parts *= self._memberships_block(X, grams, rows)[:, None, :, None]
-        return parts
+
+        def weigh(X, rows):
+            parts = grams.contributions(rows, coefficients)
+            parts *= self._memberships_block(X, grams, rows)[:, None, :, None]
+            return parts if apart else parts.sum(axis=(-2, -1))
+
+        return weigh
 
 
 class LpNormMKL(ConvexMKL):

@@ -17,8 +17,6 @@ from localmkl._resources import solving_bytes
 from localmkl._warnings import warn
 from localmkl.estimators.base import BaseMKL
 from localmkl.estimators.gating import GATE_MATRICES, GateKernel
-from localmkl.estimators.rows import row_blocks
-from localmkl.kernels.stack import take_rows
 from localmkl.solvers.gated import ACTIVATIONS, apply_gate, solve_gated
 from localmkl.solvers.objective import Problem
 from localmkl.stacks import FactorStack, device_of
@@ -136,8 +134,8 @@ class GatedMKL(BaseMKL):
         """
         check_is_fitted(self)
         X, grams = self._compare(X)
-        blocks = row_blocks(*grams.shape)
-        eta = np.concatenate([self._gating_block(take_rows(X, rows), grams, rows) for rows in blocks])
+        pairs = self._over_rows(lambda X, rows: self._gating_block(X, grams, rows), X, grams)
+        eta = np.concatenate([part for _, part in pairs])
         return eta[:, 0] if eta.shape[1] == 1 else eta
 
     def memberships(self, X, groups=None):
@@ -163,8 +161,18 @@ class GatedMKL(BaseMKL):
         pairs = zip(self.gate_coef_, self.gate_intercept_, strict=True)
         return np.stack([apply_gate(self.gate_name_, gram, r, v) for r, v in pairs], axis=1)
 
-    def _contributions_block(self, models, X, grams, rows):
-        return np.concatenate([model._gated_contributions(X, grams, rows) for model in models], axis=1)
+    _block_matrices = 1 + GATE_MATRICES  # the gate averages all kernels first
+
+    @property
+    def _threadable(self):
+        return self.gate_kernel_.threadable and super()._threadable
+
+    def _weigher(self, models, grams, apart):
+        def weigh(X, rows):
+            parts = np.concatenate([model._gated_contributions(X, grams, rows) for model in models], axis=1)
+            return parts if apart else parts.sum(axis=(-2, -1))
+
+        return weigh
 
     def _gated_contributions(self, X, grams, rows):
         alpha = np.atleast_2d(self.dual_coef_)
@@ -173,5 +181,5 @@ class GatedMKL(BaseMKL):
         parts = np.empty((*eta.shape[:2], 1, eta.shape[2]))
         for m in range(eta.shape[2]):
             vectors = (alpha * self.gating_[:, :, m])[:, columns]
-            parts[:, :, 0, m] = eta[:, :, m] * (grams.block(m, rows, columns) @ vectors.T)
+            parts[:, :, 0, m] = eta[:, :, m] * grams.product(m, rows, columns, vectors.T)
         return parts

@@ -16,11 +16,12 @@ from localmkl._checks import check_memberships, listed
 from localmkl._sklearn import count_rows, take
 from localmkl.backends import one_blas_thread
 from localmkl.estimators.context import identity, parameters_key
+from localmkl.estimators.deciding import Nearness
 from localmkl.estimators.factors import FeatureRows
 from localmkl.estimators.groups import GroupGate
 from localmkl.gates import CLUSTERINGS, GATES, Gate, SupervisedGate
 from localmkl.kernels.features import fit_features
-from localmkl.kernels.stack import NormalizedGrams, fit_kernel, take_rows
+from localmkl.kernels.stack import NormalizedGrams, fit_kernel, take_rows, threadable
 from localmkl.kernels.viewed import in_one_view, view_read
 from localmkl.stacks import FactorStack, Stack
 
@@ -42,6 +43,7 @@ class OneCluster:
     """Everybody in one cluster: global methods."""
 
     tau, evenness = 0.0, 1.0
+    threadable = True
 
     def memberships(self, X, grams, rows):
         """Return ones, (n_rows, 1)."""
@@ -91,6 +93,17 @@ class GateKernel:
         """Return which rows have the view that it reads; None if all do."""
         return None if self.view is None else X.present(self.view)
 
+    def shares(self, n_kernels):
+        """Return how much of each of the model's kernels is in k0, (n_kernels,); None: it has its own."""
+        if self.own is not None:
+            return None
+        return np.full(n_kernels, 1.0 / n_kernels) if self.index is None else np.eye(n_kernels)[self.index]
+
+    @property
+    def threadable(self):
+        """Whether several threads may ask at once."""
+        return self.own is None or threadable(self.own)
+
     def training_gram(self, X, stack, factors):
         """Return k0 on the training rows, (n, n)."""
         if self.own is not None:
@@ -133,9 +146,7 @@ class FeatureGateKernel(GateKernel):
         """Return the features of a block of rows whose products are k0."""
         if self.own is not None:
             return self.own.transform(X, dtype=np.float64)
-        n_kernels = len(grams.factors)
-        chosen = np.full(n_kernels, 1.0 / n_kernels) if self.index is None else np.eye(n_kernels)[self.index]
-        return grams.scaled(rows, chosen * grams.factors)
+        return grams.scaled(rows, self.shares(len(grams.factors)) * grams.factors)
 
 
 class ClusteringGate:
@@ -159,11 +170,28 @@ class ClusteringGate:
         """Average evenness over the partitioned rows."""
         return float(self.clustering.evenness_)
 
+    @property
+    def threadable(self):
+        """Whether several threads may ask at once."""
+        return self.kernel.threadable
+
     def memberships(self, X, grams, rows):
         """Return memberships of a block of new rows."""
         distances = grams.note(
             rows, lambda: self.clustering.distances(self.kernel.cross_gram(X, grams, rows))
         )
+        return self._at(X, distances)
+
+    def nearness(self, grams, n_rows):
+        """Return what is to be known of the model's kernels at new rows; None where that is not all."""
+        shares = self.kernel.shares(len(grams.factors))
+        return None if shares is None else Nearness(shares, self.clustering.averages_, n_rows)
+
+    def memberships_near(self, X, near):
+        """Return memberships of new rows whose nearness is known."""
+        return self._at(X, self.clustering.distances_from(near.product))
+
+    def _at(self, X, distances):
         return self.kernel.known(X, self.clustering.memberships_at(distances))
 
 
@@ -175,6 +203,7 @@ class ModelGate:
     """Anything with ``fit`` and ``predict_proba``, or a function of the rows."""
 
     tau = evenness = float("nan")
+    threadable = False
 
     def __init__(self, model, hard):
         self.model, self.hard = model, hard
@@ -203,6 +232,7 @@ class MatrixGate:
     """A fixed membership matrix, one row for each row of the whole `GramStack`."""
 
     tau = evenness = float("nan")
+    threadable = True
 
     def __init__(self, matrix, hard):
         self.matrix, self.hard = np.asarray(matrix, dtype=np.float64), hard

@@ -230,6 +230,11 @@ class GroupGate:
         del self.similarity
         return self.of_groups(groups)
 
+    @property
+    def threadable(self):
+        """Whether several threads may ask at once: a function of other people's may keep something."""
+        return self.function is None
+
     def _tabulate(self):
         """Return groups whose similarities are given, and these, (n_known, n_groups)."""
         labels = self.labels.tolist()

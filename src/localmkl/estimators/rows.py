@@ -5,10 +5,12 @@ from importlib import import_module
 
 import numpy as np
 from scipy import sparse
+from sklearn.utils.parallel import Parallel, delayed
 
 from localmkl._checks import listed
 from localmkl._sklearn import count_rows
 from localmkl._warnings import warn
+from localmkl.backends.threads import one_blas_thread
 from localmkl.views import Views
 
 BLOCK_ENTRIES = 2**22 + 2**19
@@ -18,11 +20,27 @@ DEVICE_ENTRIES = 2**26
 """The same on a device."""
 
 
-def row_blocks(n_rows, n_columns, *, on_device=False):
-    """Return slices over the rows whose cross-Gram stays small."""
-    entries = DEVICE_ENTRIES if on_device else BLOCK_ENTRIES
-    step = max(1, entries // max(n_columns, 1))
+THREAD_ENTRIES = 2**20
+"""The same of each of several threads: 8 MB stay near the cores while a kernel goes over them five times."""
+
+
+FEWEST_COLUMNS = 256
+"""Columns that blocks for threads are made for at least: what kernels take of the rows also has its size."""
+
+
+def row_blocks(n_rows, n_columns, *, entries=None):
+    """Return slices over the rows whose cross-Gram stays small: `BLOCK_ENTRIES` unless said otherwise."""
+    step = max(1, (BLOCK_ENTRIES if entries is None else entries) // max(n_columns, 1))
     return [slice(start, min(start + step, n_rows)) for start in range(0, n_rows, step)]
+
+
+def over_blocks(function, blocks, n_threads):
+    """Return, in order, what a function of a slice of rows returns for each; one by one unless in threads."""
+    if n_threads == 1:
+        return (function(rows) for rows in blocks)
+    with one_blas_thread():
+        tasks = (delayed(function)(rows) for rows in blocks)
+        return Parallel(n_jobs=n_threads, require="sharedmem", batch_size=1)(tasks)
 
 
 def concatenate_rows(X, other):

@@ -15,7 +15,7 @@ from sklearn.base import clone
 
 from localmkl import _checks
 from localmkl._resources import computing_bytes, require_memory
-from localmkl.kernels.vectors import CallableKernel, Kernel
+from localmkl.kernels.vectors import CallableKernel, Kernel, VectorKernel
 from localmkl.stacks import FactorStack as FactorStack
 from localmkl.stacks import GramStack, Stack, cosine_scales
 from localmkl.views import Views
@@ -89,6 +89,13 @@ class CrossGrams:
         from localmkl.kernels.on_device import cross_matrix
 
         return cross_matrix(self.kernels[m], X, Y, self.device)
+
+    @property
+    def threadable(self):
+        """Whether blocks may be asked for by several threads at once."""
+        if self.known is not None:
+            return type(self.known) is GramStack
+        return self.device is None and all(threadable(kernel) for kernel in self.kernels)
 
     def diagonals(self):
         """Return ``k_m(x, x)`` of the new rows, (n_kernels, n_rows)."""
@@ -216,6 +223,16 @@ def sweeps(kernels):
     return list(groups.values())
 
 
+def threadable(kernel):
+    """Whether a kernel may be computed by several threads at once, each with rows of its own.
+
+    Ours on numeric columns may. Those of sequences have threads of their own, and what other people write may
+    keep something between calls.
+    """
+    inner = getattr(kernel, "kernel_", kernel)
+    return _is_ours(kernel) and isinstance(inner, VectorKernel) and kernel.sweep_key() is None
+
+
 def learn_factors(kind, stack, sample_weight=None, shares=1.0):
     """Return the factor of each kernel, (n_kernels,), learned on a training stack.
 
@@ -331,6 +348,26 @@ class NormalizedGrams:
             self.block(m, rows, columns)
             if isinstance(part, np.ndarray)
             else part.scaled(self.factors[m], left, right)
+        )
+
+    def product(self, m, rows, columns, vectors):
+        """Return a part of the m-th normalised Gram times some vectors, (n_rows, n_vectors).
+
+        The normalisation is multiplied into the vectors and the answer: both are smaller than the Gram.
+        """
+        scaled = self.factors[m] * vectors
+        if self.column_scales is not None:
+            scaled *= self.column_scales[m, columns][:, None]
+        product = self.source.matrix(m, rows, columns) @ scaled
+        if self.row_scales is not None:
+            product *= self.row_scales[m, rows][:, None]
+        return product
+
+    @property
+    def threadable(self):
+        """Whether blocks may be asked for by several threads at once."""
+        return (
+            self.source.threadable if isinstance(self.source, CrossGrams) else type(self.source) is GramStack
         )
 
     @property
