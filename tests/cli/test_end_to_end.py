@@ -18,7 +18,7 @@ from localmkl.cli.words import CLUSTERINGS
 from localmkl.kernels import Linear, Spectrum, WeightedDegree
 
 N_TRAIN, N_ALL = 90, 130  # of the files in conftest
-TIGHT = ("--tol", 1e-10)
+TIGHT = ("--tol", 1e-12)
 VIEWS = "linear each=" + ",".join(f"view{j}_*" for j in range(6))
 
 
@@ -61,7 +61,7 @@ def test_a_table_from_fit_to_report(call, table, localized):
         [Linear(columns=view) for view in localized.views],
         gate_kernel=0,
         evenness=0.4,
-        tol=1e-10,
+        tol=1e-12,
         random_state=0,
     ).fit(X[:N_TRAIN], localized.y[:N_TRAIN])
     # "sick" is +1 there and, as the first of two texts, the negative side here.

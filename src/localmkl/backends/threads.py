@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from joblib import cpu_count
 from threadpoolctl import ThreadpoolController
 
 
@@ -70,6 +69,8 @@ def free_threads() -> int:
     As many as there are cores for this process, or fewer where BLAS or numba are limited to fewer; one in a
     worker process, and in any thread but the main one: whoever started those uses the cores already.
     """
+    from joblib import cpu_count  # brings NumPy, for which `--help` should not wait
+
     started = multiprocessing.current_process().name != "MainProcess"
     if _state.forked or started or threading.current_thread() is not threading.main_thread():
         return 1
