@@ -245,12 +245,12 @@ def test_settings_of_scikit_learn_reach_the_threads(small_blocks):
 
 
 def test_one_thread_is_free_in_workers_in_other_threads_and_where_threads_are_limited(monkeypatch):
-    monkeypatch.setattr(threads, "cpu_count", lambda: 1000)
+    monkeypatch.setattr("joblib.cpu_count", lambda: 1000)
     with threadpool_limits(1, user_api="blas"):
         assert threads.free_threads() == 1
     with ThreadPoolExecutor(1) as pool:
         assert pool.submit(threads.free_threads).result() == 1
-    monkeypatch.setattr(threads, "cpu_count", lambda: 1)
+    monkeypatch.setattr("joblib.cpu_count", lambda: 1)
     assert threads.free_threads() == 1
     monkeypatch.undo()
     assert Parallel(n_jobs=2)(delayed(threads.free_threads)() for _ in range(2)) == [1, 1]

@@ -285,3 +285,23 @@ def test_a_start_with_weights_of_zero_and_kernels_of_low_rank_is_no_trap(seed, p
     for m in range(6):
         start = Start(np.eye(6)[m : m + 1], np.zeros(100))
         assert solve_convex(problem, start=start, tol=1e-4, max_iter=60).converged
+
+
+@pytest.mark.parametrize("p", [1, 4 / 3])
+def test_rows_in_any_order_have_the_same_answers(p):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(3, 80, 4)), np.sign(rng.normal(size=80))
+    whole = GramStack(X @ X.transpose(0, 2, 1))
+    memberships = rng.dirichlet([1.0, 1.0], size=80)
+    found = []
+    for rows in (np.arange(5, 70), rng.permutation(np.arange(5, 70))):
+        own = Problem(whole[np.ix_(rows, rows)], memberships[rows], y[rows], np.ones(65), Hinge(), p)
+        solution = solve_convex(own, tol=1e-8)
+        assert certify(own, solution.weights, solution.alpha).gap <= 1e-8
+        again = solve_convex(own, start=Start(solution.weights, solution.alpha, near=True), tol=1e-6)
+        assert again.n_iter == 1
+        alpha = np.zeros(80)
+        alpha[rows] = solution.alpha
+        found.append((alpha, solution))
+    assert found[1][1].primal == pytest.approx(found[0][1].primal, rel=1e-12)
+    np.testing.assert_allclose(found[1][0], found[0][0], atol=1e-9)

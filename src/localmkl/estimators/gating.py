@@ -108,6 +108,10 @@ class GateKernel:
         """Return k0 on the training rows, (n, n)."""
         if self.own is not None:
             return self.own(X)
+        order = stack.reading_order()
+        if order is not None:
+            places = np.argsort(order)
+            return self.training_gram(X, stack[np.ix_(order, order)], factors)[np.ix_(places, places)]
         if self.index is not None:
             m = self.index % stack.n_kernels
             weight = np.array([[factors[m]]])

@@ -13,6 +13,7 @@ from sklearn.base import clone, is_classifier
 
 from localmkl._resources import NUMBER
 from localmkl._sklearn import count_rows, score, scorers_in, split_params, split_rows
+from localmkl.backends import one_blas_thread
 from localmkl.estimators.column import decided_together, fit_column
 from localmkl.estimators.gating import GATE_MATRICES
 from localmkl.estimators.groups import Grouped
@@ -188,9 +189,10 @@ def columns_of(job, context, fold, batch):
     solved: dict = {}
     for column in batch.columns:
         start = time.perf_counter()
-        outcomes = _fit(job, column, X, y, context, solved, job.fit_params_of(fold.train))
-        seconds = (time.perf_counter() - start) / len(column)
-        results = _results(job, outcomes, context, parts)
+        with one_blas_thread():  # threads that have scored would wait on the cores that fits need
+            outcomes = _fit(job, column, X, y, context, solved, job.fit_params_of(fold.train))
+            seconds = (time.perf_counter() - start) / len(column)
+            results = _results(job, outcomes, context, parts)
         yield [(number, {**result, "fit_time": seconds}) for number, result in results.items()]
 
 

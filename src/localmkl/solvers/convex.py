@@ -91,6 +91,9 @@ def solve_all(problems, starts=None, *, solver="newton", tol=1e-3, max_iter=500,
         return [_solve_on_device(problem, solver, tol, max_iter, callback) for problem in problems]
     starts = [even_start(problem) for problem in problems] if starts is None else starts
     options = {"solver": solver, "tol": tol, "max_iter": max_iter, "callback": callback}
+    order = problems[0].stack.reading_order()
+    if order is not None:
+        return _solve_in_order(problems, starts, order, options)
     solutions: list[Solution] = []
     with one_blas_thread():
         if on_factors(problems[0]):
@@ -110,6 +113,14 @@ def solve_all(problems, starts=None, *, solver="newton", tol=1e-3, max_iter=500,
             solution = _again(problems[place], solution, options)
         solutions[place] = solution
     return solutions
+
+
+def _solve_in_order(problems, starts, order, options):
+    """Return the answers of problems whose rows were put into the order in which they are read best."""
+    starts = [start if start.alpha is None else replace(start, alpha=start.alpha[order]) for start in starts]
+    solutions = solve_all([problem.on(order) for problem in problems], starts, **options)
+    places = np.argsort(order)
+    return [replace(solution, alpha=solution.alpha[places]) for solution in solutions]
 
 
 def _solve_on_device(problem, solver, tol, max_iter, callback):

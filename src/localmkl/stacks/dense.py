@@ -142,10 +142,18 @@ class GramStack(Stack):
         rows = self.rows
         if samples is not None:
             rows = samples if rows is None else rows[samples]
+        order = _order(rows)
+        if order is not None:
+            rows, vectors = rows[order], vectors[order]
         products = load(self.backend).block_products(self.grams, rows, vectors, parallel=self.parallel)
+        if order is not None:
+            products = products[:, :, np.argsort(order)]
         if self.factors is not None:
             products *= self.factors[:, None]
         return products
+
+    def reading_order(self):  # noqa: D102
+        return None if self._plain else _order(self.rows)
 
     @property
     def _plain(self):
@@ -208,6 +216,11 @@ class GramStack(Stack):
 
     def _check_symmetric(self):
         _checks.check_training_grams(self.grams)
+
+
+def _order(rows):
+    """Return the order that makes rows follow each other; None if they do."""
+    return None if rows is None or np.all(rows[1:] >= rows[:-1]) else np.argsort(rows, kind="stable")
 
 
 def _are_tensors(grams):

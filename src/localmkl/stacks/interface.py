@@ -246,6 +246,10 @@ class Stack(ABC):
             array[m] = self.block(m)
         return array
 
+    def reading_order(self):
+        """Return the order in which rows are read best, as indices of them; None if they are in it."""
+        return None
+
     def check_training(self):
         """Raise unless this is the square, symmetric, finite stack of some training rows."""
         n_rows, n_columns = self.shape
