@@ -29,7 +29,7 @@ FILE = Path(__file__).parent / "results" / "inference_trials.jsonl"
 N_COVERED, N_LARGE, LARGE_FITS = 400, 40000, 3
 N_TESTED = 150
 EVEN = 0.385
-"""Locality at which CLMKL and MKL are equally good on new samples: the edge of what the t-test calls no gain."""
+"""Locality at which CLMKL and MKL are equally good on new samples: the edge of the t-test's hypothesis."""
 
 
 def main(arguments):

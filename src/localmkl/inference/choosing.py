@@ -196,7 +196,8 @@ def _check_finds_clusters(model):
     if not finds:
         other = "a gate that does not" if isinstance(model, LocalMKL) else "no clusters"
         raise ValueError(
-            f"`model` must find its clusters itself, got one with {other}; fit CLMKL or HLMKL with gate='kmeans'."
+            f"`model` must find its clusters itself, got one with {other}; fit CLMKL or HLMKL with "
+            "gate='kmeans'."
         )
     return model
 

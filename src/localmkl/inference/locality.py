@@ -43,8 +43,8 @@ class LocalityTest:
     t_statistic, t_p_value : float
         That test, one-sided: p is small if the local model is better.
     statistic : float
-        Held-out score of the local model less that of MKL over the folds of the permutation test, with the
-        memberships as they are.
+        Held-out score of the local model over the folds of the permutation test, with the memberships as
+        they are. That of MKL, which has none, would be the same in every permutation.
     permuted : ndarray of shape (n_permutations,)
         The same with shuffled memberships.
     p_value : float

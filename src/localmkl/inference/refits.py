@@ -184,7 +184,7 @@ class Refit:
     stack: Any
 
     def squared_norms(self):
-        """Return ``||w_jm||^2`` in the first model's order, (n_problems, l, M); NaN of a cluster without a like."""
+        """Return ``||w_jm||^2`` in the first model's order, (n_problems, l, M); NaN where it has no like."""
         norms = _squared_norms(self.model, self.stack)
         return np.where(self.order[:, None] >= 0, norms[:, self.order], np.nan)
 

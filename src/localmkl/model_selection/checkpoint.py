@@ -65,8 +65,9 @@ class Checkpoint:
         changed = sorted(name for name in parts if known.get(name) != parts[name])
         if changed:
             raise OtherSearch(
-                f"`checkpoint` {str(self.path)!r} belongs to another {self.what} (other {', '.join(changed)}); "
-                "remove the file or give another path, and fix the `random_state` of whatever is random."
+                f"`checkpoint` {str(self.path)!r} belongs to another {self.what} "
+                f"(other {', '.join(changed)}); remove the file or give another "
+                "path, and fix the `random_state` of whatever is random."
             )
 
     def add(self, key, cells):
