@@ -162,8 +162,8 @@ SETTINGS: dict = {
 }
 NAMES = list(SETTINGS)
 KINDS: dict = {
-    "choose": (_choose, NAMES[18:], 50),
     "coverage": (_coverage, NAMES[:4], 50),
+    "choose": (_choose, NAMES[18:], 50),
     "even": (_test, ["even"], 500),
     "level": (_test, ["no locality"], 500),
     "power": (_test, NAMES[11:18], 60),

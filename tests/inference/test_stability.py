@@ -28,7 +28,7 @@ def test_a_refit_on_all_rows_is_the_model(p, make_problem, make_model):
     assert kernel_shares(refit.model)[refit.order] == pytest.approx(kernel_shares(model), abs=5e-3)
 
 
-def test_a_warm_refit_on_half_of_the_rows_is_the_cold_fit_with_twice_the_cost(make_problem, make_model):
+def test_a_refit_on_half_of_the_rows_is_the_fit_with_twice_the_cost(make_problem, make_model):
     stack, y, _ = make_problem()
     half = np.arange(0, 100, 2)
     refit = _refits(make_model(tol=1e-6).fit(stack, y), stack, y).fit(half, per_sample=True)

@@ -1,10 +1,11 @@
-"""Refits of one model on some of its rows: Grams computed once, each from the solution on all rows.
+"""Refits of one model on some of its rows, in Grams that are computed once.
 
-Kernels stay as they were learned on all rows; normalisation, clusters and weights are learned anew.
+Kernels stay as they were learned on all rows; normalisation, clusters and weights are learned anew. Refits
+start at even weights: weights on half of the rows differ so much from those on all that these save no step,
+and a start there would draw refits towards them.
 """
 
 from dataclasses import dataclass, replace
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -35,8 +36,6 @@ class Refits:
     groups : ndarray or None
         Groups of the rows, if the gate asks for them beside the rows.
     sample_weight : ndarray or None
-    costs : ndarray of shape (n_problems, n_samples)
-        Costs of the samples in the problems that the model solved.
     context : FoldContext
         Of all rows.
     """
@@ -46,7 +45,6 @@ class Refits:
     y: np.ndarray
     groups: Any
     sample_weight: Any
-    costs: np.ndarray
     context: Any
 
     @classmethod
@@ -54,8 +52,7 @@ class Refits:
         """Return the refits of a checked model; `grams` is a `SharedGrams` of the rows."""
         weights = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
         context = grams.context(model, None, weights, parallel)
-        costs = model.C_ * model._copy()._targets(y, weights)[1]
-        return cls(model, X, y, groups, weights, costs, context)
+        return cls(model, X, y, groups, weights, context)
 
     @property
     def n_samples(self):
@@ -90,9 +87,8 @@ class Refits:
         Refit
         """
         model, context, prepared = self._prepare(rows, counts, seed, test, per_sample, changes)
-        order = self._order(prepared.gate, rows)
-        solutions = model._solve_near([model], [prepared], [self._neighbours(prepared, rows, order)])[0]
-        return Refit(model._finish(prepared, solutions), context, order, prepared.problems[0].stack)
+        fitted = model._finish(prepared, model._solve_classes(prepared))
+        return Refit(fitted, context, self._order(prepared.gate, rows), prepared.problems[0].stack)
 
     def memberships(self, rows, *, seed=0, **changes):
         """Return the memberships of some rows, learned on these: a fit without weights."""
@@ -103,8 +99,9 @@ class Refits:
         weights = self._weights(rows, counts)
         model = self.model._copy(learned=False)
         changes = {"n_jobs": None, "verbose": 0, "random_state": seed, **changes}
-        for name in changes.keys() & model.get_params(deep=False).keys():
-            setattr(model, name, changes[name])
+        for name, value in changes.items():
+            if hasattr(model, name):  # parameters are attributes of the class, too
+                setattr(model, name, value)
         if per_sample:
             every = self.n_samples if self.sample_weight is None else self.sample_weight.sum()
             model.C = self.model.C * every / (len(rows) if weights is None else weights.sum())
@@ -141,17 +138,6 @@ class Refits:
             memberships.shape[1] - first,
         )
         return np.concatenate([np.zeros(first, dtype=int), np.where(matched >= 0, matched + first, -1)])
-
-    def _neighbours(self, prepared, rows, order):
-        """Return the model's solution, its clusters in the refit's order, as a start for each class."""
-        alphas = np.atleast_2d(self.model.dual_coef_)[:, rows]
-        weights = np.reshape(self.model.kernel_weights_, (len(alphas), len(order), -1))
-        if len(order) == prepared.gate.shape[1] and order.min() >= 0:
-            weights = weights[:, np.argsort(order)]
-        return [
-            (SimpleNamespace(weights=own, alpha=alpha), SimpleNamespace(C=cost[rows], p=float(self.model._p)))
-            for own, alpha, cost in zip(weights, alphas, self.costs, strict=True)
-        ]
 
     def with_memberships(self, memberships):
         """Return the refits of a model whose gate is a fixed matrix, (n_samples, n_clusters)."""
