@@ -11,6 +11,8 @@ from localmkl import CLMKLClassifier, GramStack
 from localmkl.inference import choose_clusters, locality_test, stability
 
 NORMS = (1.0, 4 / 3, 2.0)
+ROUNDS = 5
+"""Rounds of a fit and a part of the refits, one after the other, so that both have the same of a busy machine."""
 
 
 def run(smoke):
@@ -21,31 +23,29 @@ def run(smoke):
 
 
 def _row(stack, y, p, n_resamples, smoke):
-    """Return the times of one norm; cold fits are timed before and after, and the faster counts."""
-    repeats = 1 if smoke else 5
-
-    def cold():
+    def fit():
         return CLMKLClassifier("precomputed", p=p, random_state=0).fit(stack, y)
 
-    model, before = cold(), harness.seconds(cold, repeats=repeats)
-    few = {"n_resamples": n_resamples, "random_state": 0}
+    model, few = fit(), {"n_resamples": 20, "random_state": 0}
     calls = {
-        f"{n_resamples} halves": lambda: stability(model, stack, y, **few),
-        f"{n_resamples} bootstraps": lambda: stability(model, stack, y, resampling="bootstrap", **few),
+        "fit": fit,
+        "halves": lambda: stability(model, stack, y, **few),
+        "bootstraps": lambda: stability(model, stack, y, resampling="bootstrap", **few),
+    }
+    once = {
         "20 splits": lambda: locality_test(model, stack, y, n_permutations=0, random_state=0),
         "19 permutations": lambda: locality_test(model, stack, y, n_permutations=19, cv=2, random_state=0),
         "1 to 6 clusters": lambda: choose_clusters(model, stack, y, random_state=0),
     }
-    if not smoke:
-        stability(model, stack, y, n_jobs=2, n_resamples=20)  # workers start
-        calls[f"{n_resamples} halves, 2 workers"] = lambda: stability(model, stack, y, n_jobs=2, **few)
-    times = {name: harness.seconds(call, repeats=1, warmup=0) for name, call in calls.items()}
-    fit = min(before, harness.seconds(cold, repeats=repeats))
-    row = {
-        "n": len(y),
-        "M": stack.n_kernels,
-        "l": model.n_clusters,
-        "p": round(p, 3),
-        "fit, ms": round(1e3 * fit, 1),
-    }
-    return row | {name: float(np.round(seconds / fit, 1)) for name, seconds in times.items()}
+    rounds = [
+        {name: harness.seconds(call, repeats=1, warmup=0) for name, call in calls.items()}
+        for _ in range(1 if smoke else ROUNDS)
+    ]
+    times = {name: harness.seconds(call, repeats=1, warmup=0) for name, call in once.items()}
+    fitted = float(np.median([each["fit"] for each in rounds]))
+    row = {"n": len(y), "M": stack.n_kernels, "l": model.n_clusters, "p": round(p, 3)}
+    row |= {"fit, ms": round(1e3 * fitted, 1)}
+    for name in ("halves", "bootstraps"):
+        spent = n_resamples / 20 * float(np.median([each[name] for each in rounds]))
+        row[f"{n_resamples} {name}"] = round(spent / fitted, 1)
+    return row | {name: round(seconds / fitted, 1) for name, seconds in times.items()}

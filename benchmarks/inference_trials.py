@@ -88,16 +88,37 @@ def _coverage(seed, locality, p, resampling="halves"):
     found = stability(model, stack, y, resampling=resampling, random_state=seed)
     order = _in_order(model, groups)
     low, high = found.low[order], found.high[order]
-    inside = (low - 1e-9 <= truth) & (truth <= high + 1e-9)
-    beside = (low - 1e-9 <= found.shares[order]) & (found.shares[order] <= high + 1e-9)
-    large = truth > 0.02
-    return {
+    inside, large = _covers(low, high, truth), truth > 0.02
+    shares, refits = found.shares[order], found.resampled[:, order]
+    row = {
         "covered": float(inside.mean()),
         "covered large": float(inside[large].mean()),
         "covered small": float(inside[~large].mean()),
         "width": float((high - low).mean()),
-        "own share inside": float(beside.mean()),
+        "own share inside": float(_covers(low, high, shares).mean()),
         "jaccard": float(found.jaccard.mean()),
+        "error of shares": float(np.abs(shares - truth).mean()),
+        "error of corrected": float(np.abs(found.corrected[order] - truth).mean()),
+    }
+    return row | {
+        name: float(_covers(*ends, truth).mean()) for name, ends in _plain_intervals(shares, refits).items()
+    }
+
+
+def _covers(low, high, values):
+    return (low - 1e-9 <= values) & (values <= high + 1e-9)
+
+
+def _plain_intervals(shares, refits):
+    """Return 90 % intervals that correct nothing, to compare with."""
+    low, high = np.quantile(refits, (0.05, 0.95), axis=0)
+    pairs = np.quantile(np.abs(refits[::2] - refits[1::2]) / 2.0, 0.9, axis=0)
+    apart = np.quantile(np.abs(refits - shares), 0.9, axis=0)
+    return {
+        "percentile": (low, high),
+        "basic": (2.0 * shares - high, 2.0 * shares - low),
+        "pairs": (shares - pairs, shares + pairs),
+        "distance": (shares - apart, shares + apart),
     }
 
 
