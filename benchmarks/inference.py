@@ -12,7 +12,7 @@ from localmkl.inference import choose_clusters, locality_test, stability
 
 NORMS = (1.0, 4 / 3, 2.0)
 ROUNDS = 5
-"""Rounds of a fit and a part of the refits, one after the other, so that both have the same of a busy machine."""
+"""Rounds of a fit and some refits, one after the other, so that a busy machine is as busy for both."""
 
 
 def run(smoke):

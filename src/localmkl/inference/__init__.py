@@ -1,4 +1,4 @@
-"""How sure a fitted model is: of its weights, of its clusters, and of locality itself.
+"""The certainty of a fitted model: of its weights, of its clusters, and of locality itself.
 
 stability          intervals of weights, kernels that are chosen again, clusters that are found again
 locality_test      whether a local model is better than MKL by more than chance

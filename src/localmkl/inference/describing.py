@@ -1,4 +1,4 @@
-"""Who is in a cluster: what sets its samples apart from all others."""
+"""Traits of clusters: what sets the samples of each apart from all others."""
 
 from dataclasses import asdict, dataclass, field
 from itertools import chain

@@ -212,6 +212,18 @@ def corrected_t_test(differences, test_share):
 def permutation_p_value(statistic, permuted):
     """Return ``(1 + #{permuted >= statistic}) / (1 + n)``, never zero; ties count as larger.
 
+    Parameters
+    ----------
+    statistic : float
+        As it is.
+    permuted : array-like of shape (n_permutations,)
+        After each permutation.
+
+    Returns
+    -------
+    float
+        The chance of a statistic as large or larger, if all orders are equally likely.
+
     Examples
     --------
     >>> permutation_p_value(1.0, [0.5, 1.0, 2.0])

@@ -75,7 +75,7 @@ class Stability:
 
     @cached_property
     def together(self):
-        """How often pairs of samples share a cluster, of the refits that have both, (n, n); NaN of none."""
+        """Share of the refits with two samples that have them in one cluster, (n, n); NaN of none."""
         both, same = np.zeros((2, self.assigned.shape[1], self.assigned.shape[1]))
         for clusters in self.assigned:
             rows = np.flatnonzero(clusters != ABSENT)
