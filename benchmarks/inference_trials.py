@@ -1,7 +1,7 @@
 """Does `localmkl.inference` keep what it says? Coverage, level, power, error control, numbers of clusters.
 
     python -m benchmarks.inference_trials [KIND ...]        goes on where it stopped
-    python -m benchmarks.inference_trials --summary         writes the table of what is there
+    python -m benchmarks.inference_trials --summary         writes the table, draws the power
 
 Each trial is a generated problem with a seed, one line of `results/inference_trials.jsonl`. The truth of
 weight shares is the mean of three fits on 40000 samples, with C so that a sample costs what it costs on
@@ -26,6 +26,7 @@ from localmkl.inference.matching import main_clusters_in, match_clusters
 from localmkl.kernels import FactorStack
 
 FILE = Path(__file__).parent / "results" / "inference_trials.jsonl"
+FIGURE = Path(__file__).parents[1] / "docs" / "_static" / "locality_power.svg"
 N_COVERED, N_LARGE, LARGE_FITS = 400, 40000, 3
 N_TESTED = 150
 EVEN = 0.385
@@ -36,6 +37,7 @@ def main(arguments):
     if "--summary" in arguments:
         harness.show("inference trials", rows := summary(_read(FILE)))
         harness.write("inference_trials", rows, FILE.parent)
+        draw_power(rows, FIGURE)
         return
     done = {(row["kind"], row["setting"], row["seed"]) for row in _read(FILE)}
     for kind in arguments or KINDS:
@@ -225,6 +227,29 @@ def _summed(own):
                 }
         return found
     return {name: _mean(every) for name, every in values.items()}
+
+
+def draw_power(table, path):
+    """Draw how often the tests say that there is locality, by how much there is, with 95 % intervals."""
+    import matplotlib
+
+    matplotlib.use("svg")
+    matplotlib.rcParams["svg.hashsalt"] = "localmkl"  # the same figure from the same numbers
+    from matplotlib import pyplot as plt
+
+    rows = [row for row in table if row["kind"] in ("level", "power")]
+    rows.sort(key=lambda row: SETTINGS[row["setting"]]["locality"])
+    places = [SETTINGS[row["setting"]]["locality"] for row in rows]
+    figure, axes = plt.subplots(figsize=(6.0, 3.2), layout="constrained")
+    for name, said in (("permutation", "memberships matter"), ("t", "better than MKL")):
+        middle = np.array([row[name] for row in rows])
+        ends = np.array([[row[f"{name} low"], row[f"{name} high"]] for row in rows]).T
+        axes.errorbar(places, middle, np.abs(ends - middle), marker="o", capsize=2, label=said)
+    axes.axhline(0.05, color="0.6", linewidth=0.8)
+    axes.set(xlabel="locality", ylabel="share of p-values up to 0.05", ylim=(0.0, 1.02))
+    axes.legend(frameon=False)
+    figure.savefig(path, metadata={"Date": None})
+    plt.close(figure)
 
 
 HEAD = ("kind", "setting", "seed")
