@@ -40,14 +40,22 @@ def main(arguments):
         draw_power(rows, FIGURE)
         return
     done = {(row["kind"], row["setting"], row["seed"]) for row in _read(FILE)}
-    for kind in arguments or KINDS:
-        trial, settings, n_seeds = KINDS[kind]
-        for seed in range(n_seeds):  # all settings grow together
-            for setting in settings:
-                if (kind, setting, seed) not in done:
-                    row = {"kind": kind, "setting": setting, "seed": seed, **trial(seed, **SETTINGS[setting])}
-                    with FILE.open("a") as file:
-                        file.write(json.dumps(row) + "\n")
+    for kind, setting, seed in _in_turn(arguments or list(KINDS)):
+        if (kind, setting, seed) not in done:
+            found = KINDS[kind][0](seed, **SETTINGS[setting])
+            with FILE.open("a") as file:
+                file.write(json.dumps({"kind": kind, "setting": setting, "seed": seed, **found}) + "\n")
+
+
+def _in_turn(kinds):
+    """Return (kind, setting, seed) of all trials, so that all kinds come to their end together."""
+    trials = [
+        (seed / KINDS[kind][2], kind, setting, seed)
+        for kind in kinds
+        for setting in KINDS[kind][1]
+        for seed in range(KINDS[kind][2])
+    ]
+    return [trial[1:] for trial in sorted(trials, key=lambda trial: trial[0])]
 
 
 def _read(path):

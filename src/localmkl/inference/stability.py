@@ -37,7 +37,7 @@ class Stability:
         Share of each kernel in the weights of its cluster, on all rows.
     corrected : ndarray of shape (n_clusters, n_kernels)
         Estimates of the shares that very many samples would give. Few samples give some weight to kernels
-        that say nothing; the intervals lie about these values, and may lie beside `shares`.
+        that say nothing; the intervals lie about these values, not about `shares`.
     low, high : ndarray of shape (n_clusters, n_kernels)
         Ends of the intervals of the shares that very many samples would give.
     level : float
