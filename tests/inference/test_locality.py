@@ -94,6 +94,19 @@ def test_rows_and_scores_of_other_kinds_will_do():
     assert found.p_value in {0.25, 0.5, 0.75, 1.0}
 
 
+def test_finished_fits_are_taken_up_and_other_splits_are_another_call(tmp_path, make_problem, make_model):
+    stack, y, _ = make_problem(60)
+    model = make_model().fit(stack, y)
+    options = {"folds": 2, "random_state": 0, "checkpoint": tmp_path / "fits.log"}
+    splits = [(np.arange(40), np.arange(40, 60)), (np.arange(20, 60), np.arange(20))]
+    first = locality_test(model, stack, y, cv=iter(splits), n_permutations=2, **options)
+    again = locality_test(model, stack, y, cv=iter(splits), n_permutations=4, **options)
+    assert again.permuted[:2].tolist() == first.permuted.tolist()
+    assert again.t_p_value == first.t_p_value
+    with pytest.raises(ValueError, match=r"another call of `locality_test` \(other splits\)"):
+        locality_test(model, stack, y, cv=splits[::-1], n_permutations=2, **options)
+
+
 def test_no_permutations_leave_their_test_out(make_problem, make_model):
     stack, y, _ = make_problem(60)
     found = locality_test(make_model().fit(stack, y), stack, y, n_permutations=0, cv=2, random_state=0)

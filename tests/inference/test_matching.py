@@ -35,6 +35,12 @@ def test_a_cluster_without_a_like_has_none_and_a_jaccard_of_zero():
     assert jaccards(first, second, matched, 2)[2] == 0.0
 
 
+def test_a_cluster_without_rows_here_has_no_jaccard():
+    found = jaccards(np.array([0, 0]), np.array([0, 0]), np.array([0, 1]), 2)
+    assert found[0] == 1.0
+    assert np.isnan(found[1])
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_jaccard_indices_are_those_of_sets(seed):
     first, second = np.random.default_rng(seed).integers(3, size=(2, 40))

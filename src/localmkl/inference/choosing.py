@@ -6,7 +6,6 @@ import numpy as np
 from joblib import effective_n_jobs
 from sklearn.base import is_classifier
 from sklearn.metrics import check_scoring
-from sklearn.model_selection import KFold, StratifiedKFold, check_cv
 from sklearn.utils import check_random_state
 
 from localmkl._checks import check_integer, check_number
@@ -14,11 +13,11 @@ from localmkl.estimators.convex import GROUPS, LocalMKL
 from localmkl.explain import local_memberships
 from localmkl.inference.matching import jaccards, main_clusters_in, match_clusters
 from localmkl.inference.refits import OWN_LOSS, Refits, check_data, check_model, own_loss
+from localmkl.inference.splits import given_splits, random_folds
 from localmkl.inference.stability import complementary_halves
 from localmkl.inference.work import Work, contents_of
-from localmkl.model_selection.cells import Fold
 from localmkl.model_selection.grams import SharedGrams
-from localmkl.model_selection.search import check_scorer, split_into_folds
+from localmkl.model_selection.search import check_scorer
 
 LEAST_JACCARD = 0.5
 """Mean Jaccard index below which clusters count as dissolved (Hennig 2007)."""
@@ -134,6 +133,7 @@ def choose_clusters(
     scorer = own_loss if scoring is None else check_scoring(model, scoring)
     check_scorer(scoring, scorer, model)
     X, rows, y, _ = check_data(model, X, y, None, sample_weight)
+    given = given_splits(cv, model, X, y)
     seed = int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
     parts = {
         "model": (type(model), model.get_params(), model.kernel_weights_),
@@ -141,10 +141,11 @@ def choose_clusters(
         "targets": y,
         "weights": sample_weight,
         "scoring": scoring,
-        "splits": (cv, max_clusters, n_resamples),
+        "splits": cv if given is None else [(split.train, split.test) for split in given],
+        "numbers": (max_clusters, n_resamples),
     }
     work = Work("choose_clusters", parts, seed, n_jobs, checkpoint, verbose > 0)
-    splits = _splits(cv, model, X, y, work.seed)
+    splits = given or random_folds(5 if cv is None else cv, model, y, work.seed)
     labels = y if is_classifier(model) else None
     halves = [
         half for half, _ in complementary_halves(labels, len(y), n_resamples + n_resamples % 2, work.seed)
@@ -215,16 +216,6 @@ def _settings(model, n_clusters):
     return {"n_clusters": n_clusters, "evenness": min(1.0, low + place * (1.0 - low)), **shared}
 
 
-def _splits(cv, model, X, y, seed):
-    if isinstance(cv, int | np.integer):
-        cv = (StratifiedKFold if is_classifier(model) else KFold)(int(cv), shuffle=True, random_state=seed)
-    cv = check_cv(cv, y, classifier=is_classifier(model))
-    splits = [Fold.of(*each) for each in enumerate(split_into_folds(cv, X, y))]
-    if len(splits) < 2:
-        raise ValueError(f"`cv` must make at least 2 splits, got {len(splits)}.")
-    return splits
-
-
 def _score(refits, split, scorer, settings, seed):
     refit = refits.fit(split.train, seed=seed, test=split.test, **settings)
     return refit.score(refits.y[split.test], scorer)
@@ -238,7 +229,7 @@ def _found_again(refits, halves, settings, seed):
     for number, half in enumerate(halves):
         found = _clusters(refits, half, settings, seed + 1 + number)
         matched = match_clusters(own[half], found, k, k)
-        every.append(jaccards(own[half], found, matched, k).mean())
+        every.append(np.nanmean(jaccards(own[half], found, matched, k)))
     return float(np.mean(every))
 
 

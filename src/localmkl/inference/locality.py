@@ -8,22 +8,17 @@ from dataclasses import dataclass, field
 import numpy as np
 from joblib import effective_n_jobs
 from scipy import stats
-from sklearn.base import is_classifier
 from sklearn.metrics import check_scoring
-from sklearn.model_selection import KFold, ShuffleSplit, StratifiedKFold, StratifiedShuffleSplit, check_cv
 from sklearn.utils import check_random_state
 
 from localmkl._checks import check_integer
 from localmkl.estimators.convex import LocalMKL
 from localmkl.explain import local_memberships
 from localmkl.inference.refits import OWN_LOSS, Refits, check_data, check_model, own_loss
+from localmkl.inference.splits import given_splits, random_folds, random_splits
 from localmkl.inference.work import Work, contents_of
-from localmkl.model_selection.cells import Fold
 from localmkl.model_selection.grams import SharedGrams
-from localmkl.model_selection.search import check_scorer, split_into_folds
-
-N_SPLITS = 20
-TEST_SHARE = 0.2
+from localmkl.model_selection.search import check_scorer
 
 
 @dataclass(frozen=True)
@@ -152,6 +147,7 @@ def locality_test(
     scorer = own_loss if scoring is None else check_scoring(model, scoring)
     check_scorer(scoring, scorer, model)
     X, rows, y, groups = check_data(model, X, y, groups, sample_weight)
+    given = given_splits(cv, model, X, y, groups)
     seed = int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
     parts = {
         "model": (type(model), model.get_params(), model.kernel_weights_),
@@ -160,17 +156,19 @@ def locality_test(
         "groups": groups,
         "weights": sample_weight,
         "scoring": scoring,
-        "splits": (cv, folds, n_permutations),
+        "splits": (cv if given is None else [(split.train, split.test) for split in given], folds),
     }
     work = Work("locality_test", parts, seed, n_jobs, checkpoint, verbose > 0)
-    splits = _splits(cv, model, X, y, groups, work.seed)
+    splits = given or (
+        random_splits(model, y, work.seed) if cv is None else random_folds(cv, model, y, work.seed)
+    )
     serial = effective_n_jobs(n_jobs) == 1
     with SharedGrams(rows, in_files=not serial) as grams:
         refits = Refits.of(model, X, y, groups, sample_weight, grams, parallel=serial)
         tasks = {("split", k): (split, scorer, work.seed) for k, split in enumerate(splits)}
         pairs = work.do(_score_pair, refits, tasks)
         fixed = refits.with_memberships(local_memberships(model, model.memberships_))
-        parted = _folds(folds, model, y, work.seed)
+        parted = random_folds(folds, model, y, work.seed)
         shuffles = {  # number 0 is not shuffled
             ("shuffle", b): (parted, scorer, b, work.seed)
             for b in range(n_permutations + 1 if n_permutations else 0)
@@ -240,26 +238,6 @@ def _check_local(model):
             f"{type(model).__name__} with one set of weights."
         )
     return model
-
-
-def _splits(cv, model, X, y, groups, seed):
-    if cv is None:
-        kind = StratifiedShuffleSplit if is_classifier(model) else ShuffleSplit
-        cv = kind(N_SPLITS, test_size=TEST_SHARE, random_state=seed)
-    else:
-        cv = check_cv(cv, y, classifier=is_classifier(model))
-    splits = [Fold.of(*each) for each in enumerate(split_into_folds(cv, X, y, groups=groups))]
-    if len(splits) < 2:
-        raise ValueError(f"`cv` must make at least 2 splits, got {len(splits)}.")
-    return splits
-
-
-def _folds(n_folds, model, y, seed):
-    kind = StratifiedKFold if is_classifier(model) else KFold
-    return [
-        Fold.of(*each)
-        for each in enumerate(kind(n_folds, shuffle=True, random_state=seed).split(np.zeros(len(y)), y))
-    ]
 
 
 def _score_pair(refits, split, scorer, seed):

@@ -48,7 +48,9 @@ def match_clusters(first, second, n_first, n_second):
 
 
 def jaccards(first, second, matched, n_second):
-    """Return for each cluster the rows that both have as a share of those that either has; 0 if unmatched.
+    """Return for each cluster the rows that both have as a share of those that either has.
+
+    Zero of a cluster that is not matched, NaN of one that has no rows here.
 
     Examples
     --------
@@ -58,4 +60,5 @@ def jaccards(first, second, matched, n_second):
     table = overlaps(first, second, len(matched), n_second)
     both = table[np.arange(len(matched)), matched]
     either = table.sum(axis=1) + table.sum(axis=0)[matched] - both
-    return np.where((matched >= 0) & (either > 0), both / np.maximum(either, 1), 0.0)
+    found = np.where(matched >= 0, both / np.maximum(either, 1), 0.0)
+    return np.where(table.sum(axis=1) > 0, found, np.nan)

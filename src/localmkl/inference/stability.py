@@ -288,12 +288,11 @@ def _refit(refits, draw, seed):
 
 
 def _summary(model, norms, done, draws, resampling, level, least_share, interrupted):
-    numbers = [b for (b,) in done]
+    numbers = sorted(b for (b,) in done)
     if resampling == RESAMPLINGS[0]:  # both halves of a pair, or none
-        numbers = [b for b in numbers if b ^ 1 in set(numbers)]
+        numbers = [b for b in numbers if (b ^ 1,) in done]
     if not numbers:
         raise KeyboardInterrupt
-    numbers.sort()
     resampled = np.array([done[b,]["shares"] for b in numbers], dtype=float)
     assigned = np.full((len(numbers), np.shape(model.dual_coef_)[-1]), ABSENT)
     for place, b in enumerate(numbers):
@@ -328,4 +327,4 @@ def _found_again(model, assigned):
         rows = clusters != ABSENT
         places = np.arange(n_clusters)
         every.append(jaccards(own[rows], clusters[rows], places, max(most, n_clusters)))
-    return np.concatenate([np.full(local, np.nan), np.mean(every, axis=0)])
+    return np.concatenate([np.full(local, np.nan), np.nanmean(every, axis=0)])
