@@ -7,11 +7,10 @@ from importlib import import_module
 import benchmarks
 from benchmarks import figures, harness
 
-NAMES = sorted(
-    m.name
-    for m in pkgutil.iter_modules(benchmarks.__path__)
-    if m.name not in ("against", "harness", "references", "figures", "hostile", "quality", "__main__")
-)
+APART = ("against", "figures", "harness", "hostile", "inference_trials", "quality", "references", "__main__")
+"""What is no benchmark, or has a command of its own."""
+
+NAMES = sorted(m.name for m in pkgutil.iter_modules(benchmarks.__path__) if m.name not in APART)
 
 ON_A_GPU = ("devices",)
 """Benchmarks that run only where they are asked for."""

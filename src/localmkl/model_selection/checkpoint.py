@@ -33,10 +33,12 @@ class Checkpoint:
         Fingerprints of what makes the search: estimator, candidates, data and so on.
     settings : dict
         What a continued search takes over from the first run, as JSON values.
+    what : str, default="search"
+        What the work is for, in messages.
     """
 
-    def __init__(self, path, parts, settings):
-        self.path = Path(path)
+    def __init__(self, path, parts, settings, what="search"):
+        self.path, self.what = Path(path), what
         self.settings = settings
         self.finished: dict[tuple, list] = {}
         self._header = _line(HEADER, {"parts": parts, "settings": settings})
@@ -47,7 +49,7 @@ class Checkpoint:
         records = [_parse(line) for line in content.split(b"\n")[:-1]]
         if not records or records[0] is None or records[0]["kind"] != HEADER:
             raise OtherSearch(
-                f"`checkpoint` must be a file of a search, or a new one, got {str(self.path)!r}, which is "
+                f"`checkpoint` must be a file of a {what}, or a new one, got {str(self.path)!r}, which is "
                 "something else; give another path."
             )
         done = [record["value"] for record in records[1:] if record is not None]
@@ -63,8 +65,9 @@ class Checkpoint:
         changed = sorted(name for name in parts if known.get(name) != parts[name])
         if changed:
             raise OtherSearch(
-                f"`checkpoint` {str(self.path)!r} belongs to another search (other {', '.join(changed)}); "
-                "remove the file or give another path, and fix the `random_state` of whatever is random."
+                f"`checkpoint` {str(self.path)!r} belongs to another {self.what} "
+                f"(other {', '.join(changed)}); remove the file or give another "
+                "path, and fix the `random_state` of whatever is random."
             )
 
     def add(self, key, cells):

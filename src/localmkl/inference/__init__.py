@@ -1,0 +1,30 @@
+"""The certainty of a fitted model: of its weights, of its clusters, and of locality itself.
+
+stability          intervals of weights, kernels that are chosen again, clusters that are found again
+locality_test      whether a local model is better than MKL by more than chance
+choose_clusters    how many clusters; one is an answer
+describe_clusters  what sets the samples of a cluster apart
+
+Where a model has ``gate="groups"`` and no column of its rows holds them, functions take `groups`.
+"""
+
+from localmkl.inference.choosing import ClusterChoice, choose_clusters
+from localmkl.inference.describing import ClusterTraits, Trait, describe_clusters
+from localmkl.inference.locality import LocalityTest, corrected_t_test, locality_test, permutation_p_value
+from localmkl.inference.selection import false_choices
+from localmkl.inference.stability import Stability, stability
+
+__all__ = [
+    "ClusterChoice",
+    "ClusterTraits",
+    "LocalityTest",
+    "Stability",
+    "Trait",
+    "choose_clusters",
+    "corrected_t_test",
+    "describe_clusters",
+    "false_choices",
+    "locality_test",
+    "permutation_p_value",
+    "stability",
+]

@@ -1,0 +1,330 @@
+"""Weights and clusters refitted on other samples: how far they move, and how often they are found again."""
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from joblib import effective_n_jobs
+from sklearn.base import is_classifier
+from sklearn.utils import check_random_state
+
+from localmkl._checks import check_integer, check_number, check_option
+from localmkl.explain import cluster_names, kernel_names, kernel_shares
+from localmkl.inference.intervals import share_intervals
+from localmkl.inference.matching import jaccards, main_clusters_in
+from localmkl.inference.refits import Refits, check_data, check_model
+from localmkl.inference.selection import BOUNDS, false_choices, least_threshold
+from localmkl.inference.work import Work, contents_of
+from localmkl.model_selection.grams import SharedGrams
+
+RESAMPLINGS = ("halves", "bootstrap")
+LEAST_SHARE = 0.01
+"""Share of weights from which on a kernel counts as chosen; at p = 1 most of the others are zero."""
+ABSENT = -1
+"""Cluster of a row that a resample has not drawn."""
+
+
+@dataclass(frozen=True)
+class Stability:
+    """The result of `stability`.
+
+    Parameters
+    ----------
+    clusters, kernels : list of str
+        Names of the rows and columns below.
+    shares : ndarray of shape (n_clusters, n_kernels)
+        Share of each kernel in the weights of its cluster, on all rows.
+    corrected : ndarray of shape (n_clusters, n_kernels)
+        Estimates of the shares that very many samples would give. Few samples give some weight to kernels
+        that say nothing; the intervals lie about these values, not about `shares`.
+    low, high : ndarray of shape (n_clusters, n_kernels)
+        Ends of the intervals of the shares that very many samples would give.
+    level : float
+        Part of such intervals that are to cover.
+    frequency : ndarray of shape (n_clusters, n_kernels)
+        Part of the refits that choose the kernel: its share is at least `least_share`.
+    jaccard : ndarray of shape (n_clusters,)
+        How well each cluster is found again, from 0 to 1: rows in both, as a share of rows in either, on
+        average over the refits. NaN for a part that all samples share.
+    resampled : ndarray of shape (n_resamples, n_clusters, n_kernels)
+        Shares of each refit, its clusters in the order of the model's; NaN of a cluster without a like.
+    assigned : ndarray of int of shape (n_resamples, n_samples)
+        Main cluster of each row in each refit, in the order of the model's (one without a like comes after
+        them); -1 of a row that is not in it.
+    resampling : {"halves", "bootstrap"}
+    least_share : float
+    interrupted : bool
+        Whether Ctrl-C left fewer refits than asked for.
+    """
+
+    clusters: list
+    kernels: list
+    shares: np.ndarray
+    corrected: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+    level: float
+    frequency: np.ndarray
+    jaccard: np.ndarray
+    resampled: np.ndarray = field(repr=False)
+    assigned: np.ndarray = field(repr=False)
+    resampling: str
+    least_share: float
+    interrupted: bool = False
+
+    @cached_property
+    def together(self):
+        """Share of the refits with two samples that have them in one cluster, (n, n); NaN of none."""
+        both, same = np.zeros((2, self.assigned.shape[1], self.assigned.shape[1]))
+        for clusters in self.assigned:
+            rows = np.flatnonzero(clusters != ABSENT)
+            own = clusters[rows]
+            both[np.ix_(rows, rows)] += 1.0
+            same[np.ix_(rows, rows)] += own[:, None] == own
+        return np.divide(same, both, out=np.full_like(same, np.nan), where=both > 0.0)
+
+    @property
+    def n_pairs(self):
+        """Number of pairs of complementary halves."""
+        return len(self.resampled) // 2
+
+    def n_chosen(self):
+        """Return how many kernels a refit chooses in each cluster, on average, (n_clusters,)."""
+        return self.frequency.sum(axis=1)
+
+    def expected_false(self, threshold, bound=BOUNDS[0]):
+        """Return the most kernels of each cluster that are chosen falsely on average, at a threshold.
+
+        Parameters
+        ----------
+        threshold : float
+            Frequency from which on a kernel is chosen, in (0.5, 1].
+        bound : {"unimodal", "worst"}, default="unimodal"
+            See `localmkl.inference.false_choices`.
+
+        Returns
+        -------
+        ndarray of shape (n_clusters,)
+            A kernel is false if halves choose it no more often than one drawn at random.
+        """
+        self._check_pairs()
+        n_kernels = len(self.kernels)
+        return np.array(
+            [false_choices(threshold, q, n_kernels, self.n_pairs, bound) for q in self.n_chosen()]
+        )
+
+    def chosen(self, most_false=1.0, bound=BOUNDS[0]):
+        """Return which kernels are chosen if no more than so many may be false on average in each cluster.
+
+        Parameters
+        ----------
+        most_false : float, default=1.0
+            Falsely chosen kernels of a cluster, on average, that are put up with.
+        bound : {"unimodal", "worst"}, default="unimodal"
+            See `localmkl.inference.false_choices`.
+
+        Returns
+        -------
+        ndarray of bool of shape (n_clusters, n_kernels)
+            None where too many kernels are chosen by each half to say anything.
+        """
+        self._check_pairs()
+        check_number("most_false", most_false, low=0.0, low_open=True)
+        n_kernels = len(self.kernels)
+        least = [least_threshold(most_false, q, n_kernels, self.n_pairs, bound) for q in self.n_chosen()]
+        return self.frequency >= np.array(least)[:, None]
+
+    def _check_pairs(self):
+        if self.resampling != RESAMPLINGS[0]:
+            raise ValueError(
+                f"Error control needs complementary halves, got resampling={self.resampling!r}; call "
+                f"`stability` with resampling={RESAMPLINGS[0]!r}."
+            )
+
+
+def stability(
+    model,
+    X,
+    y,
+    *,
+    n_resamples=100,
+    resampling=RESAMPLINGS[0],
+    level=0.9,
+    least_share=LEAST_SHARE,
+    groups=None,
+    sample_weight=None,
+    n_jobs=None,
+    random_state=None,
+    checkpoint=None,
+    verbose=0,
+):
+    """Refit a model on other samples: intervals of its weights, and how well its clusters are found again.
+
+    Normalisation, clusters (with as many restarts as the model's) and weights are learned anew in every
+    refit, the kernels themselves are kept. A refit on half of the rows pays twice for the loss of each, so
+    that it estimates what the model estimates.
+
+    Parameters
+    ----------
+    model : fitted convex estimator or search
+        UNIF, MKL, HLMKL or CLMKL; of a search, its best.
+    X, y : rows and targets
+        Those of its fit.
+    n_resamples : int, default=100
+        Number of refits; even for halves, at least 20.
+    resampling : {"halves", "bootstrap"}, default="halves"
+        Complementary halves (each pair of refits divides the rows between them), or draws of as many rows
+        with replacement. Labels keep their shares.
+    level : float, default=0.9
+        Part of the intervals that are to cover.
+    least_share : float, default=0.01
+        Share of its cluster's weights from which on a kernel counts as chosen by a refit.
+    groups, sample_weight : array-like of shape (n_samples,), optional
+        Those of its fit.
+    n_jobs : int, optional
+        Processes that refit at the same time.
+    random_state : int, RandomState instance or None
+        Seed.
+    checkpoint : path-like, optional
+        A file of finished refits, to stop and go on.
+    verbose : int, default=0
+        1 shows a progress bar.
+
+    Returns
+    -------
+    Stability
+
+    Examples
+    --------
+    >>> from localmkl import CLMKLClassifier
+    >>> from localmkl.datasets import make_localized
+    >>> from localmkl.kernels import Linear
+    >>> X, y, _, views = make_localized(150, random_state=0)
+    >>> kernels = [Linear(columns=view) for view in views]
+    >>> model = CLMKLClassifier(kernels, gate_kernel=0, random_state=0).fit(X, y)
+    >>> found = stability(model, X, y, n_resamples=20, random_state=0)
+    >>> bool(found.jaccard.min() > 0.9), bool((found.low <= found.high).all())
+    (True, True)
+    """
+    model = check_model(model)
+    check_integer("n_resamples", n_resamples, low=20)
+    check_option("resampling", resampling, RESAMPLINGS)
+    check_number("level", level, low=0.0, low_open=True, high=1.0, high_open=True)
+    check_number("least_share", least_share, low=0.0, low_open=True, high=1.0)
+    if resampling == RESAMPLINGS[0] and n_resamples % 2:
+        raise ValueError(f"`n_resamples` must be even, for pairs of halves, got {n_resamples}.")
+    X, rows, y, groups = check_data(model, X, y, groups, sample_weight)
+    seed = int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
+    parts = {
+        "model": (type(model), model.get_params(), model.kernel_weights_),
+        "rows": contents_of(X),
+        "targets": y,
+        "groups": groups,
+        "weights": sample_weight,
+        "resampling": (resampling, n_resamples),
+    }
+    work = Work("stability", parts, seed, n_jobs, checkpoint, verbose > 0)
+    draws = DRAWS[resampling](y if is_classifier(model) else None, len(y), n_resamples, work.seed)
+    serial = effective_n_jobs(n_jobs) == 1
+    with SharedGrams(rows, in_files=not serial) as grams:
+        refits = Refits.of(model, X, y, groups, sample_weight, grams, parallel=serial)
+        tasks = {(b,): (draw, work.seed + b) for b, draw in enumerate(draws)}
+        done, norms = work.do(_refit, refits, tasks), refits.squared_norms()
+    return _summary(model, norms, done, draws, resampling, level, least_share, work.interrupted)
+
+
+def complementary_halves(labels, n_samples, n_resamples, seed):
+    """Return rows and counts (None: once) of refits; each two divide the rows of every class in halves."""
+    rng = np.random.default_rng(seed)
+    strata = np.zeros(n_samples, dtype=int) if labels is None else np.unique(labels, return_inverse=True)[1]
+    if labels is not None and np.bincount(strata).min() < 2:
+        raise ValueError("Halves need at least 2 rows of each class; leave out classes with one row.")
+    draws: list = []
+    for _ in range(n_resamples // 2):
+        shuffled = rng.permutation(n_samples)
+        shuffled = shuffled[np.argsort(strata[shuffled], kind="stable")]  # one class after the other
+        first = int(rng.integers(2))
+        draws += [(np.sort(shuffled[first::2]), None), (np.sort(shuffled[1 - first :: 2]), None)]
+    return draws
+
+
+def bootstrap_draws(labels, n_samples, n_resamples, seed):
+    """Return rows and counts of refits, drawn with replacement within each class."""
+    rng = np.random.default_rng(seed)
+    strata = np.zeros(n_samples, dtype=int) if labels is None else np.unique(labels, return_inverse=True)[1]
+    draws = []
+    for _ in range(n_resamples):
+        counts = np.zeros(n_samples, dtype=int)
+        for own in range(strata.max() + 1):
+            members = np.flatnonzero(strata == own)
+            counts += np.bincount(rng.choice(members, len(members)), minlength=n_samples)
+        rows = np.flatnonzero(counts)
+        draws.append((rows, counts[rows]))
+    return draws
+
+
+DRAWS: dict[str, Any] = dict(zip(RESAMPLINGS, (complementary_halves, bootstrap_draws), strict=True))
+
+
+def _refit(refits, draw, seed):
+    """Return shares in the order of the model's clusters, and the main cluster of each row in that order."""
+    rows, counts = draw
+    refit = refits.fit(rows, counts=counts, seed=seed, per_sample=True)
+    shares = kernel_shares(refit.model)
+    shares = np.where(refit.order[:, None] >= 0, shares[refit.order], np.nan)
+    local = int(len(refit.order) > 1 and 0.0 < getattr(refit.model, "shared_", 0.0) < 1.0)
+    own = refit.model.memberships_[:, local:]
+    # A cluster without a like in the model gets a number after the model's.
+    names = len(refit.order) - local + np.arange(own.shape[1])
+    for place, found in enumerate(refit.order[local:]):
+        if found >= 0:
+            names[found - local] = place
+    return {
+        "shares": shares.tolist(),
+        "norms": refit.squared_norms().tolist(),
+        "clusters": names[main_clusters_in(own)].tolist(),
+    }
+
+
+def _summary(model, norms, done, draws, resampling, level, least_share, interrupted):
+    numbers = sorted(b for (b,) in done)
+    if resampling == RESAMPLINGS[0]:  # both halves of a pair, or none
+        numbers = [b for b in numbers if (b ^ 1,) in done]
+    if not numbers:
+        raise KeyboardInterrupt
+    resampled = np.array([done[b,]["shares"] for b in numbers], dtype=float)
+    assigned = np.full((len(numbers), np.shape(model.dual_coef_)[-1]), ABSENT)
+    for place, b in enumerate(numbers):
+        assigned[place, draws[b][0]] = done[b,]["clusters"]
+    refitted = np.array([done[b,]["norms"] for b in numbers], dtype=float)
+    corrected, low, high = share_intervals(norms, refitted, float(model._p), level)
+    return Stability(
+        clusters=cluster_names(model),
+        kernels=kernel_names(model),
+        shares=kernel_shares(model),
+        corrected=corrected,
+        low=low,
+        high=high,
+        level=level,
+        frequency=np.mean(np.nan_to_num(resampled) >= least_share, axis=0),
+        jaccard=_found_again(model, assigned),
+        resampled=resampled,
+        assigned=assigned,
+        resampling=resampling,
+        least_share=least_share,
+        interrupted=interrupted,
+    )
+
+
+def _found_again(model, assigned):
+    """Return the mean Jaccard index of each cluster and its like; NaN of the shared part."""
+    local = int(0.0 < getattr(model, "shared_", 0.0) < 1.0)
+    own = main_clusters_in(model.memberships_[:, local:])
+    n_clusters, most = model.memberships_.shape[1] - local, int(assigned.max()) + 1
+    every = []
+    for clusters in assigned:
+        rows = clusters != ABSENT
+        places = np.arange(n_clusters)
+        every.append(jaccards(own[rows], clusters[rows], places, max(most, n_clusters)))
+    return np.concatenate([np.full(local, np.nan), np.nanmean(every, axis=0)])
