@@ -197,14 +197,15 @@ def check_training_grams(grams, differences=None):
         )
     picked = np.unique(np.linspace(0, n_rows - 1, min(n_rows, PSD_SAMPLE)).astype(int))
     for m, gram in enumerate(grams):
-        size = float(np.abs(gram.diagonal()).max())
+        diagonal = np.array(gram.diagonal())  # each entry is in a line of memory of its own: read them once
+        size = float(np.abs(diagonal).max())
         difference = asymmetry(gram) if differences is None else differences[m]
         if difference > SYMMETRY_TOLERANCE * max(size, np.finfo(float).tiny):
             raise ValueError(
                 f"`grams[{m}]` must be symmetric, its entries differ from those of its transpose "
                 f"by up to {difference:.3g}; average it with its transpose if that is rounding."
             )
-        lowest = float(gram.diagonal().min())
+        lowest = float(diagonal.min())
         if lowest < -PSD_TOLERANCE * size:
             raise ValueError(
                 f"`grams[{m}]` must be positive semidefinite, its diagonal holds {lowest:.3g}; "
