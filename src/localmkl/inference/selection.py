@@ -36,7 +36,7 @@ def false_choices(threshold, n_chosen, n_kernels, n_pairs, bound=BOUNDS[0]):
     Returns
     -------
     float
-        At most `n_chosen`: no more can be chosen falsely than a half chooses.
+        At most ``n_chosen / threshold``: no more kernels can have that frequency on average.
 
     References
     ----------
@@ -56,14 +56,15 @@ def false_choices(threshold, n_chosen, n_kernels, n_pairs, bound=BOUNDS[0]):
     worst = theta * n_chosen / (2.0 * threshold - 1.0)
     if bound == BOUNDS[0]:
         worst = min(worst, unimodal_factor(threshold, theta, n_pairs) * theta * n_chosen)
-    # A frequency of tau or more in a pair's halves is Markov's: at most q / tau kernels have it.
+    # Frequencies sum to q, so that at most q / tau kernels have one of tau.
     return float(min(worst, n_chosen / threshold))
 
 
 def unimodal_factor(threshold, theta, n_pairs):
     """Return C(tau, B) of theorem 2, infinite where it does not hold."""
     least = min(0.5 + theta**2, 0.5 + 1.0 / (2 * n_pairs) + 0.75 * theta**2)
-    if theta > 1.0 / np.sqrt(3.0) or threshold <= least:
+    lowest = 0.5 + 1.0 / n_pairs  # of the frequencies that the theorem is for
+    if theta > 1.0 / np.sqrt(3.0) or threshold <= least or threshold < lowest - 1e-9:
         return np.inf
     if threshold <= 0.75:
         return 1.0 / (2.0 * (2.0 * threshold - 1.0 - 1.0 / (2 * n_pairs)))
