@@ -32,7 +32,7 @@ from localmkl.stacks import FactorStack
 SOLVERS = tuple(STEPS)
 INNER_SOLVERS: tuple[type[InnerSolver], ...] = (InnerSVM, InnerNewton)
 
-FEW_SUPPORT = 0.5
+FEW_SUPPORT = 0.8
 """Share of support vectors below which reading their part alone is much cheaper than a certificate."""
 TOGETHER_BYTES = 2**28
 """Most memory for combined kernels, and what steps keep of them, that exist at the same time."""
