@@ -310,6 +310,7 @@ def report(
     title: Annotated[str | None, _option(help="Title of the page.")] = None,
     folds: Annotated[int, _option(help="Folds of the cross-validation; 0 for none.", min=0)] = 5,
     baselines: Annotated[bool, _option(help="Compare with equal and with global weights.")] = True,
+    stability: options.Stability = 0,
     target: options.Target = None,
     labels: options.Labels = None,
     names: options.Names = None,
@@ -335,8 +336,12 @@ def report(
         content = use.read_for(subject, data, rows=rows, **where) if data else None
         for said in () if content is None else joining.told(content):
             voice.note(said)
-        with voice.working("writing the report: cross-validation may take a while"):
-            path = use.write(subject, content, out, title=title, cv=folds, baselines=baselines, seed=seed)
+        settings = {"title": title, "cv": folds, "baselines": baselines, "seed": seed, "stability": stability}
+        if stability:  # refits have a progress bar of their own
+            path = use.write(subject, content, out, **settings, verbose=int(not quiet))
+        else:
+            with voice.working("writing the report: cross-validation may take a while"):
+                path = use.write(subject, content, out, **settings)
         voice.result({"out": str(path)}, f"The report: {path.resolve()}")
         for said in filter(None, (use.lacking(subject, content), subject.unfinished)):
             voice.note(said)
