@@ -6,6 +6,10 @@ from html import unescape
 
 import numpy as np
 import pytest
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from localmkl import (
     CLMKLClassifier,
@@ -133,6 +137,19 @@ def test_sequences_grams_and_global_models_are_refitted_too(local, tmp_path):
         assert "sure" in verdict_text(subject, certainty)
 
 
+def test_pipelines_searches_and_known_groups_are_refitted_too(local):
+    model, X, y = local
+    groups = np.array(["north", "south"])[np.arange(len(y)) % 2]
+    by_groups = CLMKLClassifier(model.kernels, gate="groups", shared=0.5).fit(X, y, groups=groups)
+    pipeline = make_pipeline(StandardScaler(), clone(model)).fit(X, y)
+    search = GridSearchCV(clone(model), {"C": [0.5, 1.0]}, cv=2).fit(X, y)
+    for subject in (Subject(by_groups, X, y, groups=groups), Subject(pipeline, X, y), Subject(search, X, y)):
+        certainty = ask(subject, 20)
+        section = certainty_section(subject, certainty)
+        assert certainty.lacking == ""
+        assert ("found again" in section.text[0]) == (subject.noun == "cluster")
+
+
 def test_what_cannot_be_refitted_is_said_in_one_sentence(local, tmp_path):
     model, X, y = local
     kernels = model.kernels
@@ -141,6 +158,7 @@ def test_what_cannot_be_refitted_is_said_in_one_sentence(local, tmp_path):
         (model, {"X": X[:50], "y": y[:50]}, "that needs the training samples"),
         (LMKLClassifier(kernels, random_state=0).fit(X, y), {"X": X, "y": y}, "LMKL is not convex"),
         (UniformMKLClassifier(kernels).fit(X, y), {"X": X, "y": y}, "all kernels weigh the same"),
+        (MKLClassifier([Linear()]).fit(X, y), {"X": X, "y": y}, "there is one kernel"),
         (CLMKLClassifier(kernels, evenness=1.0).fit(X, y), {"X": X, "y": y}, "the same memberships"),
         (CLMKLClassifier(kernels, n_components=5).fit(X, y), {"X": X, "y": y}, "keeps landmarks"),
     )

@@ -13,7 +13,7 @@ COMPARISON, FIGURE = "a table of compared methods", "a figure of localmkl"
 WORK = "finished work"
 """Of a search, which looks itself at what is there."""
 FIGURE_MARK = "localmkl compare"
-"""What figures say of who has made them."""
+"""The name of their maker, which figures carry."""
 START_BYTES = 2**20
 """Bytes from the beginning of a file that show what it is: a header with thousands of kernels is shorter."""
 

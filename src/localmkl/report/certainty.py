@@ -24,7 +24,7 @@ OFTEN = 0.75
 
 @dataclass(frozen=True)
 class Certainty:
-    """What refits say about a model.
+    """The answer of refits about a model.
 
     Attributes
     ----------
@@ -114,6 +114,8 @@ def _lacking(subject):
             "Nothing was refitted: all samples have the same memberships, so that clusters mean nothing; "
             "refit MKL instead."
         )
+    if len(subject.kernels) == 1 and (subject.alike or subject.noun == "group"):
+        return "Nothing was refitted: there is one kernel, and no weight to be sure of."
     if subject.alike and np.isinf(model._p):
         return "Nothing was refitted: all kernels weigh the same by definition, whatever the samples are."
     return ""

@@ -142,7 +142,7 @@ def _traits_text(subject, traits):
     if not traits.found():
         return f"Nothing that was looked at sets the {subject.noun}s apart."
     text = (
-        f"What sets each {subject.noun} apart from all other samples: on average "
+        f"What sets each {subject.noun} apart from all other samples: on average at most "
         f"{percent(traits.false_discovery_rate)} of these traits are false (Benjamini and Hochberg)."
     )
     if subject.noun == "cluster":
