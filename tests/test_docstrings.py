@@ -40,6 +40,7 @@ EXCEPTIONS = {
     "SampleMap": {"EX01": "made by sample_map"},
     "Stability": {"EX01": "made by stability"},
     "LocalityTest": {"EX01": "made by locality_test"},
+    "Comparison": {"EX01": "made by compare_methods"},
     "ClusterChoice": {"EX01": "made by choose_clusters"},
     "ClusterTraits": {"EX01": "made by describe_clusters"},
     "Trait": {"EX01": "made by describe_clusters"},

@@ -47,7 +47,9 @@ def test_help_lists_the_commands_without_heavy_imports():
         "print([m for m in ('numba', 'sklearn', 'numpy', 'pandas') if m in sys.modules])"
     )
     answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    for command in ("fit", "tune", "predict", "report", "info", "bench", "warmup", "demo", "reproduce"):
+    for command in (
+        *("fit", "tune", "compare", "predict", "report", "info", "bench", "warmup", "demo", "reproduce"),
+    ):
         assert f" {command} " in answer.stdout
     assert answer.stdout.rstrip().endswith("[]")
 

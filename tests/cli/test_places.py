@@ -10,13 +10,14 @@ import pandas as pd
 import pytest
 
 import localmkl.cli.train as training
-from localmkl.cli.places import MODEL, PREDICTIONS, REPORT, SCORES, check_outputs
+from localmkl.cli.places import COMPARISON, FIGURE, MODEL, PREDICTIONS, REPORT, SCORES, check_outputs
 from localmkl.cli.voice import _print
 from localmkl.experiments.commands import _check_summaries
 from localmkl.model_selection import run
 
 FAILED, MISUSED, STOPPED = 1, 2, 130
 QUICK = ("--target", "state", "--names", "id", "--method", "unif", "-q")
+COMPARED = ("--target", "state", "--names", "id", "--splits", 2, "-q")
 TUNED = ("--target", "state", "--names", "id", "--method", "mkl", "--C", "0.1,1", "--p", 1, "--folds", 2)
 
 
@@ -25,14 +26,18 @@ def test_what_a_command_reads_is_never_written(call, table, grams, tmp_path):
     (tmp_path / "soft.csv").symlink_to(table.train)
     (tmp_path / "k.toml").write_text('[[kernel]]\nname = "linear"\n')
     call("fit", table.train, *QUICK, "--out", "m.localmkl")
+    labels = grams.labels.rename(tmp_path / "labels.svg")
     words = {
         ("fit", table.train, *QUICK, "--out", "train.csv"): "--out",
         ("fit", table.train, *QUICK, "--out", "hard.csv"): "--out",
         ("fit", "soft.csv", *QUICK, "--out", table.train): "--out",
         ("fit", table.train, *QUICK, "--kernels", "k.toml", "--out", "k.toml"): "--out",
         ("fit", table.train, *QUICK, "--unlabeled", table.new, "--out", table.new): "--out",
-        ("fit", grams.train, "--labels", grams.labels, "-q", "--out", grams.labels): "--out",
+        ("fit", grams.train, "--labels", labels, "-q", "--out", labels): "--out",
         ("tune", table.train, *TUNED, "--table", "soft.csv"): "--table",
+        ("compare", table.train, *COMPARED, "--out", "hard.csv"): "--out",
+        ("compare", table.train, *COMPARED, "--kernels", "k.toml", "--out", "k.toml"): "--out",
+        ("compare", grams.train, "--labels", labels, "-q", "--figure", labels): "--figure",
         ("predict", "m.localmkl", table.test, "--out", "m.localmkl"): "--out",
         ("report", "m.localmkl", table.test, "--out", table.test): "--out",
     }
@@ -47,13 +52,19 @@ def test_two_results_need_two_places(call, table):
     for out, other in (("m", "m"), ("m", "./m"), ("m", "m.checkpoint")):
         said = call("tune", table.train, *TUNED, "--out", out, "--table", other, code=MISUSED)
         assert "and --table must be different files, both are" in said.err
+    both = ("--out", "same.svg", "--figure", "./same.svg")
+    said = call("compare", table.train, *COMPARED, *both, code=MISUSED)
+    assert "--out and --figure must be different files, both are" in said.err
 
 
 def test_only_what_the_same_command_has_written_is_replaced(call, table, tmp_path):
     call("tune", table.train, *TUNED, "-q", "--out", "m.localmkl", "--table", "s.csv")
     call("predict", "m.localmkl", table.new, "-q", "--out", "p.csv")
     call("report", "m.localmkl", "-q", "--folds", 0, "--no-baselines", "--out", "r.html")
+    for figure in ("f.png", "f.svg"):
+        call("compare", table.train, *COMPARED, "--kernels", "linear", "--out", "c.csv", "--figure", figure)
     kinds = {"m.localmkl": MODEL, "s.csv": SCORES, "p.csv": PREDICTIONS, "r.html": REPORT, "train.csv": None}
+    kinds |= {"c.csv": COMPARISON, "f.png": FIGURE, "f.svg": FIGURE}
     (tmp_path / "empty").touch()
     for name, own in kinds.items():
         for kind in set(kinds.values()) - {None, own}:

@@ -173,6 +173,71 @@ def tune(
         train(order, voice, search=Search(folds, scoring, jobs, table))
 
 
+@_command()
+def compare(
+    data: options.TrainingData = None,
+    target: options.Target = None,
+    kernels: options.Kernels = None,
+    also: options.Also = None,
+    regression: options.Regression = False,
+    c: options.C = None,
+    p: options.P = None,
+    clusters: options.Clusters = None,
+    evenness: options.Evenness = None,
+    shared: options.Shared = None,
+    loss: options.Loss = None,
+    epsilon: options.Epsilon = None,
+    quantile: options.Quantile = None,
+    splits: options.Splits = 20,
+    scoring: options.Scoring = None,
+    table: Annotated[Path | None, _option("--out", help="CSV file of the table, too.")] = None,
+    figure: Annotated[Path | None, _option(help="Picture of the differences: .png or .svg.")] = None,
+    jobs: options.Jobs = None,
+    positive: options.Positive = None,
+    negative: options.Negative = None,
+    labels: options.Labels = None,
+    names: options.Names = None,
+    header: options.Header = None,
+    gate: options.Gate = None,
+    clustering: options.Clustering = None,
+    groups: options.Groups = None,
+    normalize: options.Normalize = None,
+    impute: options.Impute = None,
+    missing: options.Missing = None,
+    balanced: options.Balanced = False,
+    rank: options.Rank = None,
+    device: options.Device = "cpu",
+    tol: options.Tol = None,
+    variable: options.Variable = None,
+    rows: options.Rows = None,
+    seed: options.Seed = 0,
+    force: options.Force = False,
+    as_json: options.Json = False,
+    quiet: options.Quiet = False,
+    debug: options.Debug = False,
+):
+    """Compare UNIF, MKL and CLMKL on shared splits, and say whether locality is worth it.
+
+    All have the same parameters, as given or those of --no-tune. From lists such as 0.1,1,10 each method
+    chooses by cross-validation within the training rows of every split.
+    """
+    given, voice = locals(), Voice(as_json, quiet, debug)
+    with voice.plainly():
+        from localmkl.cli.ordering import check_also, check_figure, order_of
+
+        more = check_also(also)
+        check_figure(figure)
+        checked = {
+            "method": "lmkl" if "lmkl" in more else "clmkl",
+            "exact_gap": False,
+            "keep_features": False,
+        }
+        order = order_of({**given, **checked}, voice)
+        from localmkl.cli.comparing import Contest, compare_by
+
+        compare_by(order, voice, Contest(more, splits, scoring, jobs, table, figure))
+
+
 def _look_at(model, data):
     """Raise if files are not there or of no known kind, before heavy imports."""
     from localmkl.cli.files import check_regular, kind_of
@@ -245,6 +310,7 @@ def report(
     title: Annotated[str | None, _option(help="Title of the page.")] = None,
     folds: Annotated[int, _option(help="Folds of the cross-validation; 0 for none.", min=0)] = 5,
     baselines: Annotated[bool, _option(help="Compare with equal and with global weights.")] = True,
+    stability: options.Stability = 0,
     target: options.Target = None,
     labels: options.Labels = None,
     names: options.Names = None,
@@ -270,8 +336,12 @@ def report(
         content = use.read_for(subject, data, rows=rows, **where) if data else None
         for said in () if content is None else joining.told(content):
             voice.note(said)
-        with voice.working("writing the report: cross-validation may take a while"):
-            path = use.write(subject, content, out, title=title, cv=folds, baselines=baselines, seed=seed)
+        settings = {"title": title, "cv": folds, "baselines": baselines, "seed": seed, "stability": stability}
+        if stability:  # refits have a progress bar of their own
+            path = use.write(subject, content, out, **settings, verbose=int(not quiet))
+        else:
+            with voice.working("writing the report: cross-validation may take a while"):
+                path = use.write(subject, content, out, **settings)
         voice.result({"out": str(path)}, f"The report: {path.resolve()}")
         for said in filter(None, (use.lacking(subject, content), subject.unfinished)):
             voice.note(said)

@@ -69,6 +69,19 @@ Rows = Annotated[str | None, _option(help="Gram file: rows START:STOP, counted f
 Seed = Annotated[int, _option(help="Seed of everything random.", min=0, max=2**32 - 1)]
 Folds = Annotated[int, _option(help="Folds of the cross-validation.", min=2)]
 Scoring = Annotated[str | None, _option(help="A metric of scikit-learn; default: roc_auc, accuracy or r2.")]
+Also = Annotated[
+    str | None,
+    _option(help="More methods beside UNIF, MKL and CLMKL: hlmkl, lmkl (slow), or hlmkl,lmkl."),
+]
+Splits = Annotated[
+    int, _option(help="Random splits; in each, a fifth of the rows is held out and scored.", min=2)
+]
+Stability = Annotated[
+    int,
+    _option(
+        help="Refits on halves of the rows, such as 100, to say how sure the model is; 0 for none.", min=0
+    ),
+]
 Jobs = Annotated[int | None, _option(help="Worker processes.", min=1)]
 Device = Annotated[str, _option(help="cpu, cuda, cuda:1 or auto: where Grams, features and fits are.")]
 Force = Annotated[bool, _option("--force", help="Replace a file that is something else.")]

@@ -1,4 +1,4 @@
-"""From the options of ``fit`` and ``tune`` to what is to be trained: an `Order`.
+"""From the options of ``fit``, ``tune`` and ``compare`` to what is to be trained: an `Order`.
 
 What is wrong with options is said before files are read, and with files before heavy imports.
 """
@@ -10,6 +10,11 @@ from localmkl.cli.joining import are_views, named_files, read_joined, told
 from localmkl.cli.options import SEARCHED
 from localmkl.cli.voice import Misuse, check_device_option
 from localmkl.cli.words import CLUSTERINGS, METHODS, check_loss_options, parse_grids, parse_losses
+
+ALSO = ("hlmkl", "lmkl")
+"""Methods that are compared when asked for."""
+PICTURES = (".png", ".svg")
+"""Endings of pictures."""
 
 
 def order_of(given, voice):
@@ -33,6 +38,21 @@ def order_of(given, voice):
 
     others = {each.name: given[each.name] for each in fields(Order) if each.name in given}
     return Order(content=content, asked=asked, grids=grids, **others)
+
+
+def check_also(text):
+    """Return the methods that are compared beside the usual three; raise if there is another."""
+    words = [] if text is None else [word.strip() for word in text.split(",")]
+    for word in words:
+        if word not in ALSO:
+            raise Misuse(f"--also must be {' or '.join(ALSO)}, or both, got {word!r}.")
+    return [name for name in ALSO if name in words]
+
+
+def check_figure(path):
+    """Raise if a picture has no ending that says its kind."""
+    if path is not None and path.suffix.lower() not in PICTURES:
+        raise Misuse(f"--figure must end in {' or '.join(PICTURES)}, got {str(path)!r}.")
 
 
 def _check_rank(given):

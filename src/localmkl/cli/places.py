@@ -9,8 +9,11 @@ from localmkl.cli.voice import Misuse
 
 MODEL, REPORT = "a model", "a report of localmkl"
 PREDICTIONS, SCORES = "a table of predictions", "a table of scores"
+COMPARISON, FIGURE = "a table of compared methods", "a figure of localmkl"
 WORK = "finished work"
 """Of a search, which looks itself at what is there."""
+FIGURE_MARK = "localmkl compare"
+"""The name of their maker, which figures carry."""
 START_BYTES = 2**20
 """Bytes from the beginning of a file that show what it is: a header with thousands of kernels is shorter."""
 
@@ -84,4 +87,18 @@ def _is_table_of_scores(start):
     return start.partition(b"\n")[0].endswith(b"split,metric,side,score")
 
 
-MARKS = {REPORT: _is_report, PREDICTIONS: _is_table_of_predictions, SCORES: _is_table_of_scores}
+def _is_comparison(start):
+    return start.startswith(b"method,metric,score,difference,low,high,")
+
+
+def _is_figure(start):
+    return start.startswith((b"\x89PNG", b"<?xml")) and FIGURE_MARK.encode() in start
+
+
+MARKS = {
+    REPORT: _is_report,
+    PREDICTIONS: _is_table_of_predictions,
+    SCORES: _is_table_of_scores,
+    COMPARISON: _is_comparison,
+    FIGURE: _is_figure,
+}

@@ -54,7 +54,6 @@ class Order:
     """A model to be trained; the attributes are the options."""
 
     content: Content
-    out: Path
     asked: Asked
     kernels: str | None
     method: str
@@ -74,6 +73,7 @@ class Order:
     exact_gap: bool = False
     keep_features: bool = False
     unlabeled: Path | None = None
+    out: Path = Path("model.localmkl")
     force: bool = False
 
     @property
@@ -96,20 +96,15 @@ class Order:
 
 def train(order, voice, search=None):
     """Train a model and write it; with `search`, a `tuning.Search`, after a search over parameters."""
-    kind = _kind_of_estimator(order, order.grids)
+    kind = kind_of_estimator(order, order.grids)
     if search is None:
         _check_single(order.grids)
     _check_places(order, search)
     asked = order.asked
-    content, rows = _take(_for_task(order.content, order.regression), order.rows)
-    _check_targets(content, order.regression)
-    _check_sizes(content, asked.groups)
-    chosen = choose_kernels(content, order.kernels, order.gate, order.impute)
-    content = _with_groups(chosen.content, asked.groups)
-    voice.note(f"Kernels: {chosen.said}.")
+    content, chosen, rows = prepare(order, voice)
     grids = None if search is None else _grids(order, kind, content, chosen, search, voice)
     settings = {} if grids is not None else {name: values[0] for name, values in order.grids.items()}
-    estimator = _make(kind, order, chosen, settings)
+    estimator = make_estimator(kind, order, chosen, settings)
     whole, start = content.whole, time.perf_counter()
     work = None if whole is None else LargeFit(order, estimator, chosen, voice)
     with nullcontext() if grids is None else _until_written(order.kept):
@@ -157,6 +152,17 @@ def train(order, voice, search=None):
         _say_doubts(model, content, voice, order.balanced)
     record, text = describe_model(Subject(model, kernel_names=chosen.names))
     voice.result({"out": str(order.out), **record}, f"{text}\nwritten    {order.out}")
+
+
+def prepare(order, voice):
+    """Return the rows to train on, their kernels, and how to find these rows again in a Gram file."""
+    content, rows = _take(_for_task(order.content, order.regression), order.rows)
+    _check_targets(content, order.regression)
+    _check_sizes(content, order.asked.groups)
+    chosen = choose_kernels(content, order.kernels, order.gate, order.impute)
+    content = _with_groups(chosen.content, order.asked.groups)
+    voice.note(f"Kernels: {chosen.said}.")
+    return content, chosen, rows
 
 
 def _leave_device(model):
@@ -360,7 +366,7 @@ def _with_groups(content, name):
     return replace(content, rows=content.rows.assign(**{name: content.groups}))
 
 
-def _kind_of_estimator(order, grids):
+def kind_of_estimator(order, grids):
     """Return the class that the options ask for; refuse options that it does not have."""
     kind = getattr(localmkl, METHODS[order.method] + ("Regressor" if order.regression else "Classifier"))
     asked = [*grids, *(["gate_kernel"] if order.gate else []), *(["class_weight"] if order.balanced else [])]
@@ -403,7 +409,7 @@ def _check_groups(order):
             )
 
 
-def _make(kind, order, chosen, settings):
+def make_estimator(kind, order, chosen, settings):
     """Return the estimator that the options describe."""
     settings = {**settings, "kernels": chosen.kernels}
     if order.gate is not None:

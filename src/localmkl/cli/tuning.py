@@ -175,12 +175,8 @@ def count_candidates(grids):
 
 def run_search(order, estimator, grids, content, voice, options):
     """Return the fitted search, with its table written and its choice said."""
-    scoring = options.scoring or _default_scoring(content, order.regression, grids)
-    if scoring not in get_scorer_names():
-        near = get_close_matches(scoring, get_scorer_names(), n=1, cutoff=0.0)
-        raise Misuse(
-            f"--scoring must be a metric of scikit-learn, got {scoring!r}; did you mean {near[0]!r}?"
-        )
+    scoring = options.scoring or default_scoring(content, order.regression, grids)
+    check_scoring_option(scoring)
     folds = _folds(order, estimator, content, options)
     hint = "; --no-tune fits at once" if options.quick else ""
     voice.note(f"Searching by {scoring}: {_tried(grids)}{hint}.")
@@ -212,6 +208,15 @@ def run_search(order, estimator, grids, content, voice, options):
         option = OPTIONS.get(name, name)
         voice.note(f"The best {name}, {shown(value)}, is the {end} tried; try {further} ones by --{option}.")
     return search.set_params(checkpoint=None, verbose=0)  # a copy of it must not write there
+
+
+def check_scoring_option(scoring):
+    """Raise if a metric is not one of scikit-learn."""
+    if scoring not in get_scorer_names():
+        near = get_close_matches(scoring, get_scorer_names(), n=1, cutoff=0.0)
+        raise Misuse(
+            f"--scoring must be a metric of scikit-learn, got {scoring!r}; did you mean {near[0]!r}?"
+        )
 
 
 def _folds(order, estimator, content, options):
@@ -305,7 +310,7 @@ def shown(value):
     return value if isinstance(value, str) else f"{value:.4g}"
 
 
-def _default_scoring(content, regression, grids):
+def default_scoring(content, regression, grids):
     """Return AUC for two classes, accuracy for more, R2 for numbers, the absolute error for medians."""
     if any("quantile" in grid.get("loss", ()) for grid in grids):
         if any(grid.get("quantile", [0.5]) != [0.5] for grid in grids):

@@ -445,9 +445,10 @@ def _said(scores, truth, n_scored):
     return text if whole else f"{text}; the others have labels new to the model: {listed(truth.strange)}"
 
 
-def write(subject, content, out, *, title, cv, baselines, seed):
+def write(subject, content, out, *, title, cv, baselines, seed, stability=0, verbose=0):
     """Write the report of a model; return its path."""
     from localmkl.report import write_report
+    from localmkl.report.certainty import check_resamples
 
     made = made_of(subject.given)
     X, y = training_rows(subject.model), made.get("y")
@@ -458,12 +459,18 @@ def write(subject, content, out, *, title, cv, baselines, seed):
         shown["train"] = train or content.train
     if cv == 1:
         raise Misuse("--folds must be 2 or more, or 0 for no cross-validation, got 1.")
+    try:
+        check_resamples(stability)
+    except ValueError as error:
+        raise Misuse(str(error)) from error
     options = {
         "kernel_names": subject.kernels,
         "title": title,
         "cv": cv,
         "baselines": baselines,
         "random_state": seed,
+        "stability": stability,
+        "verbose": verbose,
     }
     return write_report(subject.given, out, **shown, **options, seconds=made.get("seconds"))
 

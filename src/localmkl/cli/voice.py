@@ -63,7 +63,7 @@ SPOKEN = {
                 "variable",
                 "labels",
             ),
-            *("loss", "quantile", "methods", "images", "scoring"),
+            *("loss", "quantile", "methods", "images", "scoring", "stability"),
         )
     },
 }

@@ -2,6 +2,7 @@
 
 stability          intervals of weights, kernels that are chosen again, clusters that are found again
 locality_test      whether a local model is better than MKL by more than chance
+compare_methods    several methods on shared splits, with intervals of the differences
 choose_clusters    how many clusters; one is an answer
 describe_clusters  what sets the samples of a cluster apart
 
@@ -9,6 +10,7 @@ Where a model has ``gate="groups"`` and no column of its rows holds them, functi
 """
 
 from localmkl.inference.choosing import ClusterChoice, choose_clusters
+from localmkl.inference.comparing import Comparison, compare_methods
 from localmkl.inference.describing import ClusterTraits, Trait, describe_clusters
 from localmkl.inference.locality import LocalityTest, corrected_t_test, locality_test, permutation_p_value
 from localmkl.inference.selection import false_choices
@@ -17,10 +19,12 @@ from localmkl.inference.stability import Stability, stability
 __all__ = [
     "ClusterChoice",
     "ClusterTraits",
+    "Comparison",
     "LocalityTest",
     "Stability",
     "Trait",
     "choose_clusters",
+    "compare_methods",
     "corrected_t_test",
     "describe_clusters",
     "false_choices",

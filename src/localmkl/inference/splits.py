@@ -34,10 +34,10 @@ def random_folds(n_folds, model, y, seed):
     return _folds(kind(int(n_folds), shuffle=True, random_state=seed), y)
 
 
-def random_splits(model, y, seed):
+def random_splits(model, y, seed, n_splits=N_SPLITS):
     """Return many random splits with a fifth of the rows to score, labels stratified."""
     kind = StratifiedShuffleSplit if is_classifier(model) else ShuffleSplit
-    return _folds(kind(N_SPLITS, test_size=TEST_SHARE, random_state=seed), y)
+    return _folds(kind(n_splits, test_size=TEST_SHARE, random_state=seed), y)
 
 
 def _folds(splitter, y):

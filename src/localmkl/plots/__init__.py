@@ -12,6 +12,7 @@ from localmkl.plots.canvas import (
     PALETTE,
     SHARED,
 )
+from localmkl.plots.comparing import plot_comparison
 from localmkl.plots.letters import (
     BASES,
     GREY,
@@ -43,6 +44,7 @@ __all__ = [
     "clearest_first",
     "draw_letters",
     "letter_colors",
+    "plot_comparison",
     "plot_convergence",
     "plot_learning_curves",
     "plot_logo",

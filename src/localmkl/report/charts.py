@@ -24,6 +24,8 @@ SHAPES = (
     "triangle-left",
     "triangle-right",
 )
+PALE = 0.25
+"""Ink that pale cells have of their own: the largest still looks paler than a middling sure one."""
 STEPS = 7
 """Steps of the scales of the map, as in the page's style sheet: an odd number, so that zero has one."""
 
@@ -99,7 +101,8 @@ def heat_map(rows, *, order, titles=("", ""), form=".0f", from_zero=True):
     Parameters
     ----------
     rows : list of dict
-        With the fields "x", "y" and "value"; cells with a true "framed" get a frame.
+        With the fields "x", "y" and "value"; cells with a true "framed" get a frame. With "label" and "pale"
+        too, the label is written in place of the value, and pale cells have less ink.
     order : tuple (list, list)
         The columns and the rows, in order.
     titles : tuple (str, str)
@@ -128,9 +131,12 @@ def heat_map(rows, *, order, titles=("", ""), form=".0f", from_zero=True):
         strokeWidth=alt.condition("datum.framed", alt.value(2.5), alt.value(0)),
     )
     dark = f"(datum.value - {low}) / {span} > 0.55"
+    label = alt.Text("value:Q", format=form)
+    if "pale" in rows[0]:
+        cells = cells.encode(opacity=alt.condition("datum.pale", alt.value(PALE), alt.value(1.0)))
+        dark, label = f"!datum.pale && {dark}", alt.Text("label:N")
     text = base.mark_text(aria=False).encode(
-        text=alt.Text("value:Q", format=form),
-        color=alt.condition(dark, alt.value("var(--on-accent)"), alt.value(INK)),
+        text=label, color=alt.condition(dark, alt.value("var(--on-accent)"), alt.value(INK))
     )
     return finish(cells + text, height=26 * len(order[1]))
 

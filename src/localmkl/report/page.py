@@ -8,6 +8,7 @@ from pathlib import Path
 
 from localmkl._checks import check_integer
 from localmkl._files import check_place, write_whole
+from localmkl.report.certainty import ask, check_resamples
 from localmkl.report.prose import brief
 from localmkl.report.quality import TRAINING, assess
 from localmkl.report.subject import Subject
@@ -28,7 +29,9 @@ def write_report(
     baselines=True,
     seconds=None,
     max_samples=1000,
+    stability=0,
     random_state=0,
+    verbose=0,
 ):
     """Write what a fitted model says, and how good it is, as one HTML file that needs no network.
 
@@ -61,8 +64,13 @@ def write_report(
         How long the training took.
     max_samples : int, default=1000
         Most samples that are shown one by one, a random choice of more.
+    stability : int, default=0
+        Refits on halves of the training data, an even number such as 100, that say how sure weights and
+        clusters are; 0 for none. See `localmkl.inference.stability`.
     random_state : int, default=0
-        Seed of that choice, of folds and of the bootstrap.
+        Seed of that choice, of folds, refits and of the bootstrap.
+    verbose : int, default=0
+        1 shows a progress bar of the refits.
 
     Returns
     -------
@@ -87,18 +95,20 @@ def write_report(
     check_integer("cv", cv, low=0)
     check_integer("max_samples", max_samples, low=2)
     check_integer("random_state", random_state, low=0)
+    check_resamples(stability)
     path = Path(path)
     check_place(path)
     subject = Subject(model, X, y, train, names, kernel_names, max_samples, random_state, groups)
     subject.check_decisions()
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "There are rows of groups")  # said above, and on the page
+        certainty = ask(subject, stability, verbose) if stability else None
         quality = assess(subject, cv=cv, baselines=baselines, seconds=seconds)
-        sections, modes = all_sections(subject, quality, seconds)
+        sections, modes = all_sections(subject, quality, seconds, certainty)
     page = render(
         sections,
         title=title or f"{subject.method}: what matters where",
-        lead=lead_sentences(subject, quality),
+        lead=lead_sentences(subject, quality, certainty),
         facts=facts(subject, quality),
         modes=modes,
         kernels=subject.kernels,

@@ -7,6 +7,7 @@ from altair.utils.schemapi import debug_mode
 
 from localmkl.report.quality import TRAINING
 from localmkl.report.sections.bound import bound_section
+from localmkl.report.sections.certainty import certainty_section, verdict_text
 from localmkl.report.sections.convergence import convergence_section
 from localmkl.report.sections.memberships import memberships_section
 from localmkl.report.sections.positions import positions_section
@@ -20,7 +21,7 @@ from localmkl.report.sections.views import views_section
 from localmkl.report.sections.weights import weights_section, weights_text
 
 
-def all_sections(subject, found, seconds=None):
+def all_sections(subject, found, seconds=None, certainty=None):
     """Return the sections in the order of the page, and the ways to colour the map."""
     with debug_mode(False):  # or Altair checks every part of every chart, which the tests do once
         the_map, modes = map_section(subject)
@@ -29,8 +30,9 @@ def all_sections(subject, found, seconds=None):
             quality_section(subject, found),
             views_section(subject, found),
             the_map,
-            weights_section(subject),
+            weights_section(subject, certainty),
             memberships_section(subject),
+            certainty_section(subject, certainty),
             positions_section(subject),
             samples_section(subject),
             tuning_section(subject),
@@ -41,9 +43,11 @@ def all_sections(subject, found, seconds=None):
     return [part for part in parts if part is not None], modes
 
 
-def lead_sentences(subject, found):
-    """Return the sentences at the top of the page: quality where it was measured, then the weights."""
+def lead_sentences(subject, found, certainty=None):
+    """Return the sentences at the top: quality where it was measured, weights, and how sure they are."""
     said = [weights_text(subject.shares.mean(axis=0), subject.kernels, subject.spoken)]
+    sure = verdict_text(subject, certainty)
+    said += [sure] if sure else []
     if found is not None and found.kind != TRAINING:
         said.insert(0, lead_text(found))
     return [subject.unfinished, *said] if subject.unfinished else said

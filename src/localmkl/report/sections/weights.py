@@ -8,9 +8,15 @@ from localmkl import explain
 from localmkl.report import charts
 from localmkl.report.prose import Figure, Section, Table, count, listing, percent, sentence
 
+WIDE = 8
+"""Columns of a heat map up to which cells have room for an interval; else it stands in the table alone."""
 
-def weights_section(subject):
-    """Return the heat map of kernel weights by cluster, and by class where there are several."""
+
+def weights_section(subject, certainty=None):
+    """Return the heat map of kernel weights by cluster, and by class where there are several.
+
+    With refits, those of clusters have intervals, and those that are not sure are pale.
+    """
     names, several, nouns = subject.kernels, subject.shares, f"{subject.noun}s"
     figures = [
         _share_map(
@@ -20,6 +26,7 @@ def weights_section(subject):
             names,
             subject.regions,
             subject.spoken,
+            certainty=None if certainty is None or certainty.lacking else certainty,
         )
     ]
     if 1 < len(subject.views) < len(names):
@@ -44,16 +51,47 @@ def weights_section(subject):
     return Section("weights", "Which kernel matters where", [text], figures)
 
 
-def _share_map(key, title, shares, names, columns, spoken, noun="kernel"):
+def _share_map(key, title, shares, names, columns, spoken, noun="kernel", certainty=None):
     rows = [
         {"y": name, "x": column, "value": round(100.0 * float(shares[j, m]), 2)}
         for j, column in enumerate(columns)
         for m, name in enumerate(names)
     ]
-    spec = charts.heat_map(rows, order=(columns, names))
     cells = [[name, *(percent(share, 1) for share in shares[:, m])] for m, name in enumerate(names)]
-    table = Table(title, [noun, *columns], cells)
-    return Figure(key, title, weights_text(shares, names, spoken, noun), spec, table=table)
+    text = weights_text(shares, names, spoken, noun)
+    if certainty is not None:
+        ends = _ends(certainty.found)
+        places = [(j, m) for j in range(len(columns)) for m in range(len(names))]
+        for row, place in zip(rows, places, strict=True):
+            wide = f" ({ends[place]})" if len(columns) <= WIDE else ""
+            row |= {"pale": not certainty.sure[place], "label": f"{row['value']:.0f}{wide}"}
+        cells = [
+            [
+                name,
+                *(
+                    f"{cell} ({ends[j, m]}{', pale' * (not certainty.sure[j, m])})"
+                    for j, cell in enumerate(own)
+                ),
+            ]
+            for m, (name, *own) in enumerate(cells)
+        ]
+        text += (
+            f" In brackets are {percent(certainty.found.level)} intervals of what very many samples would "
+            "give; pale weights are not sure."
+        )
+    spec = charts.heat_map(rows, order=(columns, names))
+    return Figure(key, title, text, spec, table=Table(title, [noun, *columns], cells))
+
+
+def _ends(found):
+    """Return the ends of the intervals in percent, as text, by cluster and kernel."""
+    every = np.ndindex(found.low.shape)
+    return {
+        place: "in no refit"
+        if np.isnan(found.low[place])
+        else f"{100.0 * found.low[place]:.0f} to {100.0 * found.high[place]:.0f}"
+        for place in every
+    }
 
 
 def weights_text(shares, names, columns, noun="kernel"):
