@@ -143,7 +143,7 @@ class GramStack(Stack):
         if samples is not None:
             rows = samples if rows is None else rows[samples]
         order = _order(rows)
-        if order is not None:
+        if rows is not None and order is not None:
             rows, vectors = rows[order], vectors[order]
         products = load(self.backend).block_products(self.grams, rows, vectors, parallel=self.parallel)
         if order is not None:
