@@ -213,7 +213,7 @@ def check_training_grams(grams, differences=None):
             )
         part = np.asarray(gram[np.ix_(picked, picked)], dtype=np.float64)
         allowed = PSD_TOLERANCE * max(np.trace(part), size)
-        if _is_definite(part + allowed * np.eye(len(part))):  # much quicker than eigenvalues
+        if _is_definite(part, allowed):  # much quicker than eigenvalues
             continue
         smallest = float(np.linalg.eigvalsh(part)[0])
         if smallest < -allowed:
@@ -223,12 +223,13 @@ def check_training_grams(grams, differences=None):
             )
 
 
-def _is_definite(matrix):
-    try:
-        np.linalg.cholesky(matrix)
-    except np.linalg.LinAlgError:
-        return False
-    return True
+def _is_definite(matrix, shift):
+    """Whether a symmetric matrix is positive definite with so much more on its diagonal."""
+    from scipy.linalg.lapack import dpotrf
+
+    shifted = np.array(matrix, order="F")
+    shifted.ravel(order="K")[:: len(matrix) + 1] += shift
+    return dpotrf(shifted, overwrite_a=True, clean=False)[1] == 0
 
 
 def asymmetry(gram, block=512):

@@ -90,7 +90,10 @@ def test_compiled_kernel_kmeans_ends_where_plain_numpy_does(seed, dtype):
     gram, weights = (X @ X.T).astype(dtype), rng.uniform(0.5, 2.0, size=len(X))
     labels = np.stack([rng.integers(0, 5, size=len(X)), np.r_[np.zeros(len(X) - 4), 1, 2, 3, 4]]).astype(int)
     labels[1, -4:] = [1, 2, 3, 4]  # clusters of equal rows: all but one lose theirs
-    sums = kmeans._cluster_sums(gram, labels, weights, 5)
+    sums = kmeans.cluster_sums(gram, labels, weights, 5)
+    digits = 1e-12 if dtype == np.float64 else 1e-5
+    compiled = partitions.cluster_sums(gram, labels, weights, 5)
+    np.testing.assert_allclose(compiled, sums, rtol=digits, atol=digits * np.abs(sums).max())
     found, expected = [(labels.copy(), sums.copy()) for _ in range(2)]
     partitions.settle(gram, gram.diagonal(), *found, weights, 100)
     kmeans.settle(gram, gram.diagonal(), *expected, weights, 100)

@@ -7,13 +7,38 @@ and added to another, so that a round costs what moves, not the whole matrix.
 import numba
 import numpy as np
 
-from localmkl.backends.compiled import _FASTMATH, _WORTH_THREADS, _compile
+from localmkl.backends.compiled import _FASTMATH, _STRETCH, _WORTH_THREADS, _compile
 
 
 def settle(gram, diagonal, labels, sums, weights, max_iter):
     """Move rows to their nearest clusters, in place, until none moves; see `localmkl.gates.kmeans.settle`."""
     work = _settle_parallel if labels.size * len(weights) >= _WORTH_THREADS else _settle_serial
     work(gram, diagonal, labels, sums, weights, max_iter)
+
+
+def cluster_sums(gram, labels, weights, n_clusters):
+    """Return the sums of a matrix's rows over the clusters of every partition, (R, l, n).
+
+    The matrix is symmetric; see `localmkl.gates.kmeans.cluster_sums`.
+    """
+    sums = np.zeros((len(labels), n_clusters, len(weights)))
+    work = _sums_parallel if labels.size * len(weights) >= _WORTH_THREADS else _sums_serial
+    work(gram, labels, weights, sums)
+    return sums
+
+
+def _sums_loop(gram, labels, weights, sums):
+    n_partitions, n = labels.shape
+    # A stretch of columns at a time: all partitions' sums of it stay near while rows go by once.
+    for block in numba.prange((n + _STRETCH - 1) // _STRETCH):
+        start = np.int64(block) * _STRETCH
+        stop = min(start + _STRETCH, n)
+        for i in range(n):
+            row = gram[i, start:stop]
+            for partition in range(n_partitions):
+                total = sums[partition, labels[partition, i], start:stop]
+                for k in range(stop - start):
+                    total[k] += weights[i] * row[k]
 
 
 @numba.njit(nogil=True, cache=True, fastmath=_FASTMATH)
@@ -83,3 +108,4 @@ def _settle_loop(gram, diagonal, labels, sums, weights, max_iter):
 
 
 _settle_parallel, _settle_serial = _compile(_settle_loop)
+_sums_parallel, _sums_serial = _compile(_sums_loop)

@@ -135,9 +135,9 @@ def kernel_kmeans(gram, n_clusters, *, sample_weight=None, n_init=10, max_iter=1
 
     diagonal = gram.diagonal()
     labels = np.stack([_seed(gram, diagonal, weights, n_clusters, rng) for _ in range(n_init)])
-    sums = _cluster_sums(gram, labels, weights, n_clusters)
-    work = _compiled_settle() if isinstance(gram, np.ndarray) else settle
-    work(gram, diagonal, labels, sums, weights, max_iter)
+    add, move = _compiled() if isinstance(gram, np.ndarray) else (cluster_sums, settle)
+    sums = add(gram, labels, weights, n_clusters)
+    move(gram, diagonal, labels, sums, weights, max_iter)
     errors = np.array(
         [
             np.maximum(_distances(one[None], own[None], weights)[0].min(axis=0) + diagonal, 0.0) @ weights
@@ -188,7 +188,7 @@ def _members(labels, weights, n_clusters):
     return (labels[:, None] == np.arange(n_clusters)) * weights[:, None]
 
 
-def _cluster_sums(gram, labels, weights, n_clusters):
+def cluster_sums(gram, labels, weights, n_clusters):
     """Return ``sum_{i in S_j} w_i k0(x, x_i)`` of every restart, cluster and row, (R, l, n)."""
     members = np.hstack([_members(own, weights, n_clusters) for own in labels])
     return np.ascontiguousarray((gram @ members).T).reshape(len(labels), n_clusters, -1)
@@ -205,10 +205,10 @@ def _distances(sums, labels, weights):
     return offsets[:, :, None] - (2.0 / totals)[:, :, None] * sums
 
 
-def _compiled_settle():
+def _compiled():
     from localmkl.backends import partitions
 
-    return partitions.settle
+    return partitions.cluster_sums, partitions.settle
 
 
 def settle(gram, diagonal, labels, sums, weights, max_iter):
@@ -235,7 +235,7 @@ def settle(gram, diagonal, labels, sums, weights, max_iter):
         if len(changed) == 0:
             break
         moving = moving[changed]  # the others have settled
-        sums[moving] = _cluster_sums(gram, labels[moving], weights, sums.shape[1])
+        sums[moving] = cluster_sums(gram, labels[moving], weights, sums.shape[1])
 
 
 def _without_empty_clusters(distances):
