@@ -73,7 +73,7 @@ class Gate(BaseEstimator, ABC):
 
     @abstractmethod
     def distances_from(self, products):
-        """Return the distances to the clusters (n_new, n_clusters) of rows given by k0(x, .) @ averages_."""
+        """Return distances to the clusters (n_new, n_clusters) of rows given by ``k0(x, .) @ averages_``."""
 
     def distances(self, cross_gram):
         """Return the distances to the clusters (n_new, n_clusters) of rows given by their cross-Gram."""
