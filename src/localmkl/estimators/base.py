@@ -135,12 +135,11 @@ class BaseMKL(ReadingPart, ABC):
         """Set the fitted attributes that belong to the method."""
 
     @abstractmethod
-    def _weigher(self, models, grams, apart):
+    def _weigher(self, models, grams):
         """Return a function of a block of new rows, and of the slice that it is.
 
-        It returns their contributions, (n_rows, n_problems, l, M), if these are wanted apart, or else their
-        sums, (n_rows, n_problems). The problems are those of some models that share Grams and gate with this
-        one, one after the other.
+        It returns their contributions, (n_rows, n_problems, l, M). The problems are those of some models that
+        share Grams and gate with this one, one after the other.
         """
 
     @abstractmethod
@@ -448,11 +447,12 @@ class BaseMKL(ReadingPart, ABC):
         if context is None:
             needed = self._predicting_bytes(*grams.shape)
             require_memory(needed, f"Prediction for {grams.shape[0]} rows", "predict fewer rows at a time")
-        weigh = self._weigher(models, grams, apart)
+        weigh = self._weigher(models, grams)
 
         def look(X, rows):
             with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is said below
-                return weigh(X, rows)
+                parts = weigh(X, rows)
+                return parts if apart else parts.sum(axis=(-2, -1))
 
         for rows, parts in self._over_rows(look, X, grams, alone=context is not None):
             if context is None:  # else one model would speak for the others

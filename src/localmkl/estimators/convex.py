@@ -276,28 +276,23 @@ class ConvexMKL(FactorPart):
     def _threadable(self):
         return not self._on_features and self.gate_.threadable and super()._threadable
 
-    def _weigher(self, models, grams, apart):
+    def _weigher(self, models, grams):
         if self._on_features:
-            return self._feature_weigher(models, grams, apart)
+            return self._feature_weigher(models, grams)
         expansion = Expansion.of(models)
 
         def weigh(X, rows):
-            n_rows, n_kernels = rows.stop - rows.start, len(self.factors_)
+            n_rows = rows.stop - rows.start
             near = self._nearness(grams, n_rows)
             if near is None:
                 memberships = self._memberships_block(X, grams, rows)
-            parts = np.zeros((n_rows, *expansion.shape, *([n_kernels] if apart else [])))
+            parts = np.zeros((n_rows, *expansion.shape, len(self.factors_)))
             for m, term in expansion.terms(grams, rows, near):
-                if apart:
-                    parts[..., m] = term
-                else:
-                    parts += term
+                parts[..., m] = term
             if near is not None:
                 memberships = with_shared(self.gate_.memberships_near(X, near), self._shared)
-            if apart:
-                parts *= memberships[:, None, :, None]
-                return parts
-            return np.einsum("ikj,ij->ik", parts, memberships)
+            parts *= memberships[:, None, :, None]
+            return parts
 
         return weigh
 
@@ -309,14 +304,14 @@ class ConvexMKL(FactorPart):
         together = isinstance(self.gate_, ClusteringGate) and grams.notes is None
         return self.gate_.nearness(grams, n_rows) if together else None
 
-    def _feature_weigher(self, models, grams, apart):
+    def _feature_weigher(self, models, grams):
         shape = -1, *np.shape(self.feature_coef_)[-2:]
         coefficients = np.vstack([np.reshape(model.feature_coef_, shape) for model in models])
 
         def weigh(X, rows):
             parts = grams.contributions(rows, coefficients)
             parts *= self._memberships_block(X, grams, rows)[:, None, :, None]
-            return parts if apart else parts.sum(axis=(-2, -1))
+            return parts
 
         return weigh
 

@@ -167,10 +167,9 @@ class GatedMKL(BaseMKL):
     def _threadable(self):
         return self.gate_kernel_.threadable and super()._threadable
 
-    def _weigher(self, models, grams, apart):
+    def _weigher(self, models, grams):
         def weigh(X, rows):
-            parts = np.concatenate([model._gated_contributions(X, grams, rows) for model in models], axis=1)
-            return parts if apart else parts.sum(axis=(-2, -1))
+            return np.concatenate([model._gated_contributions(X, grams, rows) for model in models], axis=1)
 
         return weigh
 
