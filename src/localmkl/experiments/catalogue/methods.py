@@ -1,0 +1,30 @@
+"""Rows of the paper's tables, and their grids: what several experiments share."""
+
+import numpy as np
+
+from localmkl.experiments.protocol import Method
+
+COSTS = tuple(float(c) for c in np.logspace(-1.0, 2.0, 7))
+NORMS = {"1": 1.0, "4/3": 4 / 3, "2": 2.0}
+CURVES = ("UNIF", "LMKL", "MKL, p = 1", "HLMKL, p = 1", "CLMKL, p = 1")
+"""The methods that the paper's figures show, and UNIF."""
+
+
+def falling(low, high):
+    """Return eight values of the evenness, the smoothest first: of equal scores the first wins."""
+    return tuple(float(value) for value in np.linspace(high, low, 8).round(6))
+
+
+def table_methods(norms, evenness):
+    """Return the rows of a table: p is not tuned but a row of its own."""
+    grid = {"C": COSTS}
+    return (
+        Method("UNIF", "UNIF", grid),
+        Method("LMKL", "LMKL", grid, slow=True),
+        *(Method(f"MKL, p = {name}", "MKL", grid, {"p": p}) for name, p in norms.items()),
+        *(Method(f"HLMKL, p = {name}", "HLMKL", grid, {"p": p}) for name, p in norms.items()),
+        *(
+            Method(f"CLMKL, p = {name}", "CLMKL", {**grid, "evenness": evenness}, {"p": p})
+            for name, p in norms.items()
+        ),
+    )
