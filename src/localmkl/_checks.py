@@ -182,30 +182,35 @@ def check_finite_decisions(parts, start=0):
         )
 
 
-def check_training_grams(grams, differences=None):
-    """Raise unless every Gram is square, symmetric and not clearly indefinite.
-
-    Definiteness is judged by the diagonal and by the eigenvalues of one principal submatrix, so a
-    valid kernel never fails, and a stack costs a few reads. `differences` are the `asymmetry` of each Gram,
-    if they are known.
-    """
+def check_training_grams(grams):
+    """Raise unless every Gram is square, symmetric and not clearly indefinite."""
     n_rows, n_columns = grams.shape[1:]
     if n_rows != n_columns:
         raise ValueError(
             f"`grams[0]` must be square, got shape ({n_rows}, {n_columns}); "
             "pass cross-Grams to `predict`, not to `fit`."
         )
-    picked = np.unique(np.linspace(0, n_rows - 1, min(n_rows, PSD_SAMPLE)).astype(int))
-    for m, gram in enumerate(grams):
-        diagonal = np.array(gram.diagonal())  # each entry is in a line of memory of its own: read them once
-        size = float(np.abs(diagonal).max())
-        difference = asymmetry(gram) if differences is None else differences[m]
-        if difference > SYMMETRY_TOLERANCE * max(size, np.finfo(float).tiny):
+    diagonals = np.array([gram.diagonal() for gram in grams])
+    for m, (gram, diagonal) in enumerate(zip(grams, diagonals, strict=True)):
+        difference = asymmetry(gram)
+        if difference > SYMMETRY_TOLERANCE * max(float(np.abs(diagonal).max()), np.finfo(float).tiny):
             raise ValueError(
                 f"`grams[{m}]` must be symmetric, its entries differ from those of its transpose "
                 f"by up to {difference:.3g}; average it with its transpose if that is rounding."
             )
-        lowest = float(diagonal.min())
+    check_definite_grams(grams, diagonals)
+
+
+def check_definite_grams(grams, diagonals):
+    """Raise if a symmetric Gram is clearly indefinite.
+
+    Definiteness is judged by the diagonal and by the eigenvalues of one principal submatrix, so a
+    valid kernel never fails.
+    """
+    n_rows = grams.shape[1]
+    picked = np.unique(np.linspace(0, n_rows - 1, min(n_rows, PSD_SAMPLE)).astype(int))
+    for m, (gram, diagonal) in enumerate(zip(grams, diagonals, strict=True)):
+        size, lowest = float(np.abs(diagonal).max()), float(diagonal.min())
         if lowest < -PSD_TOLERANCE * size:
             raise ValueError(
                 f"`grams[{m}]` must be positive semidefinite, its diagonal holds {lowest:.3g}; "

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from localmkl._checks import asymmetry
-from localmkl.backends import compiled, load, reference, symmetry, together
+from localmkl.backends import compiled, load, reference, survey, together
 from localmkl.stacks import GramStack
 
 
@@ -23,7 +22,7 @@ def reading(request, monkeypatch):
 def threads_for_small_stacks_too(monkeypatch):
     monkeypatch.setattr(compiled, "_WORTH_THREADS", 0)
     monkeypatch.setattr(together, "_WORTH_THREADS", 0)
-    monkeypatch.setattr(symmetry, "_WORTH_THREADS", 0)
+    monkeypatch.setattr(survey, "_WORTH_THREADS", 0)
 
 
 def stack(n=37, n_kernels=5, seed=0, dtype=np.float64):
@@ -129,19 +128,28 @@ def test_block_products_agree(chosen, n, n_vectors, dtype, parallel):
 
 @pytest.mark.parametrize("parallel", [True, False])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("n", [1, 2, 64, 65, 200])
-def test_differences_from_the_transpose_agree(n, dtype, parallel):
-    grams = np.random.default_rng(n).normal(size=(3, n, n)).astype(dtype)
-    grams[0] = grams[0].T @ grams[0]
+@pytest.mark.parametrize("n", [1, 2, 9, 65, 300])
+def test_surveys_agree(n, dtype, parallel):
+    grams = np.random.default_rng(n).normal(size=(12, n, n)).astype(dtype)
     grams[0] = np.maximum(grams[0], grams[0].T)
-    expected = [asymmetry(gram.astype(np.float64)) for gram in grams]
-    np.testing.assert_allclose(symmetry.asymmetries(grams, parallel=parallel), expected)
+    found, expected = survey.survey(grams, parallel=parallel), survey.plain_survey(grams.astype(np.float64))
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-9)
     for wrong in (np.nan, np.inf, -np.inf):
         for place in ((0, 0), (n - 1, n // 2), (n // 2, n - 1)):
-            spoilt = grams.copy()
+            spoilt = grams[:3].copy()
             spoilt[1][place] = wrong
-            found = symmetry.asymmetries(spoilt, parallel=parallel)
-            assert np.isfinite(found).tolist() == [True, False, True]
+            differences = survey.survey(spoilt, parallel=parallel)[0]
+            assert np.isfinite(differences).tolist() == [True, False, True]
+
+
+@pytest.mark.parametrize("n", [2, 40, 301])
+def test_surveys_see_every_single_difference_in_full(n):
+    gram = np.eye(n)[None]
+    for row, column in ((0, n - 1), (n - 1, 0), (n // 2, n // 2 - 1)):
+        gram[0, row, column] += 1e-3
+        assert survey.survey(gram)[0][0] >= 1e-3 * (1.0 - 1e-12)
+        gram[0, row, column] -= 1e-3
 
 
 @pytest.mark.parametrize("rows", ROWS)

@@ -10,8 +10,8 @@ from localmkl.solvers.certify import certify
 from localmkl.solvers.convex import solve_all, solve_convex
 from localmkl.solvers.losses import EpsilonInsensitive, Hinge
 from localmkl.solvers.objective import Problem
-from localmkl.solvers.starts import neighbour_start, on_sphere
-from localmkl.stacks import GramStack
+from localmkl.solvers.starts import Start, neighbour_start, on_sphere
+from localmkl.stacks import GramStack, Stack
 
 
 def problem_of(C=1.0, p=4 / 3, evenness=0.5, *, seed=0, loss=None, n=50, rows=None):
@@ -102,3 +102,51 @@ def test_a_moved_solution_keeps_to_the_new_bounds_and_sphere():
     unweighted = replace(old, C=np.zeros(50))
     assert np.isfinite(neighbour_start(solution, unweighted, new).alpha).all()
     np.testing.assert_array_equal(on_sphere(solution.weights, np.inf), 1.0)
+
+
+@pytest.mark.parametrize("p", [1, 4 / 3, np.inf])
+@pytest.mark.parametrize("loss", LOSSES, ids=["classification", "regression"])
+def test_costs_that_no_dual_variable_feels_are_solved_once(loss, p, monkeypatch):
+    costs, counts = (1e-2, 1e3, 1e4, 1e5), []
+    old = [problem_of(C, p, 0.45, loss=loss) for C in costs]
+    before = solve_all(old, tol=1e-6)
+    problems = [problem_of(C, p, 0.4, loss=loss) for C in costs]
+    starts = [neighbour_start(*pair, q) for *pair, q in zip(before, old, problems, strict=True)]
+    course = convex._course
+    monkeypatch.setattr(convex, "_course", lambda *given, **o: counts.append(1) or course(*given, **o))
+    solutions = solve_all(problems, starts, tol=1e-6)
+    assert len(counts) == 2
+    for problem, solution in zip(problems, solutions, strict=True):
+        assert solution.converged
+        assert certify(problem, solution.weights, solution.alpha).gap <= 1e-6
+        alone = solve_convex(problem, tol=1e-6)
+        assert solution.primal == pytest.approx(alone.primal, rel=2e-6)
+        assert len(solution.history["gap"]) == solution.n_iter
+    np.testing.assert_array_equal(solutions[1].alpha, solutions[3].alpha)
+
+
+def test_an_answer_for_larger_costs_that_breaks_the_smaller_bounds_is_not_taken(monkeypatch):
+    problems = [problem_of(C) for C in (0.05, 1e3)]
+    before = solve_all(problems)
+    starts = [Start(solution.weights, np.zeros(50), near=True) for solution in before]  # they feel nothing
+    solutions = solve_all(problems, starts)
+    for problem, solution in zip(problems, solutions, strict=True):
+        assert certify(problem, solution.weights, solution.alpha).gap <= 1e-3
+    assert np.abs(solutions[0].alpha).max() <= 0.05 < np.abs(solutions[1].alpha).max()
+
+
+@pytest.mark.parametrize("n_problems", [1, 2])
+def test_the_mean_of_the_kernels_makes_the_first_combined_kernel(n_problems, monkeypatch):
+    problem = problem_of()
+    mean = problem.stack.combine(np.full((1, 4), 0.25), np.ones((50, 1)))
+    first, combine = [], GramStack.combine
+    monkeypatch.setattr(GramStack, "combine", lambda *given: first.append(given) or combine(*given))
+    monkeypatch.setattr(GramStack, "combine_several", Stack.combine_several)
+    problems = [problem, replace(problem, C=2.0 * problem.C)][:n_problems]
+    plain = solve_all(problems)
+    counted = len(first)
+    solutions = solve_all(problems, mean=mean)
+    assert len(first) == 2 * counted - n_problems
+    for one, other in zip(solutions, plain, strict=True):
+        assert one.gap <= 1e-3
+        np.testing.assert_allclose(one.weights, other.weights, atol=1e-8)

@@ -24,9 +24,10 @@ from localmkl.solvers.inner import InnerSolver
 from localmkl.solvers.newton import InnerNewton
 from localmkl.solvers.objective import full_dual, relative_gap
 from localmkl.solvers.requests import Combine, Products, run_courses
-from localmkl.solvers.starts import Start, even_start
+from localmkl.solvers.starts import Start, even_start, neighbour_start
 from localmkl.solvers.steps import STEPS
 from localmkl.solvers.svm import InnerSVM
+from localmkl.solvers.unfelt import expected_leaders, judge_for
 from localmkl.stacks import FactorStack
 
 SOLVERS = tuple(STEPS)
@@ -56,7 +57,7 @@ def solve_convex(problem, *, start=None, **options):
     return solve_all([problem], None if start is None else [start], **options)[0]
 
 
-def solve_all(problems, starts=None, *, solver="newton", tol=1e-3, max_iter=500, callback=None):
+def solve_all(problems, starts=None, *, solver="newton", tol=1e-3, max_iter=500, callback=None, mean=None):
     """Solve problems of convex localized MKL until each duality gap is at most `tol`.
 
     Problems that share stack and memberships read the stack together, as many as memory allows.
@@ -75,6 +76,8 @@ def solve_all(problems, starts=None, *, solver="newton", tol=1e-3, max_iter=500,
         Most updates of the kernel weights.
     callback : callable, optional
         Called as ``callback(iteration, primal, dual, gap)`` after every step; problems then run one by one.
+    mean : ndarray of shape (n, n), optional
+        The mean of the kernels, where it is known: kernels at even weights are made of it. It is overwritten.
 
     Returns
     -------
@@ -101,10 +104,14 @@ def solve_all(problems, starts=None, *, solver="newton", tol=1e-3, max_iter=500,
                 solve_factored(problem, start, **options)
                 for problem, start in zip(problems, starts, strict=True)
             ]
+        leaders = expected_leaders(problems, starts)
+        if leaders:
+            return _solve_leaders(problems, starts, leaders, options)
         for chosen in _batches(problems, 1 if callback is not None else None):
             own = problems[chosen]
             pairs = zip(own, starts[chosen], strict=True)
-            solutions += run_courses(own, [_course(*pair, **options) for pair in pairs])
+            solutions += run_courses(own, [_course(*pair, **options) for pair in pairs], mean)
+            mean = None
     for place, (start, solution) in enumerate(zip(starts, solutions, strict=True)):
         # Weights that are zero (p = 1) leave kernels of low rank, from which steps may find no way out.
         if start.near and not solution.converged and solution.n_iter < max_iter:
@@ -113,6 +120,27 @@ def solve_all(problems, starts=None, *, solver="newton", tol=1e-3, max_iter=500,
             solution = _again(problems[place], solution, options)
         solutions[place] = solution
     return solutions
+
+
+def _solve_leaders(problems, starts, leaders, options):
+    """Return the answers where some problems are expected to have that of another: it is judged for them."""
+    places = [place for place in range(len(problems)) if place not in leaders]
+    found = solve_all([problems[place] for place in places], [starts[place] for place in places], **options)
+    answers = dict(zip(places, found, strict=True))
+    for leader in dict.fromkeys(leaders.values()):
+        followers = [place for place in leaders if leaders[place] == leader]
+        judged = judge_for([problems[place] for place in followers], answers[leader], options["tol"])
+        answers |= dict(zip(followers, judged, strict=True))
+    rest = [place for place in leaders if not answers[place].converged]
+    if rest:
+        near = [
+            neighbour_start(answers[leaders[place]], problems[leaders[place]], problems[place])
+            for place in rest
+        ]
+        answers |= dict(
+            zip(rest, solve_all([problems[place] for place in rest], near, **options), strict=True)
+        )
+    return [answers[place] for place in range(len(problems))]
 
 
 def _solve_in_order(problems, starts, order, options):

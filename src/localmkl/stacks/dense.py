@@ -7,6 +7,9 @@ from localmkl._devices import is_tensor
 from localmkl.backends import load, one_blas_thread
 from localmkl.stacks.interface import Stack
 
+BARELY = 0.1
+"""Share of the asymmetry that is allowed up to which a Gram passes without a look at each of its entries."""
+
 
 class GramStack(Stack):
     """Precomputed Gram matrices that behave like a table of rows to scikit-learn.
@@ -161,7 +164,7 @@ class GramStack(Stack):
 
     def only(self, m):  # noqa: D102
         factors = None if self.factors is None else self.factors[m : m + 1]
-        return self._with(grams=self.grams[m : m + 1], factors=factors)
+        return self._with(grams=self.grams[m : m + 1], factors=factors, _fresh={})
 
     def divided(self, scales, *, in_place):
         """Return the square stack ``K_m[i, k] scales_mi scales_mk``, in place or as a copy of the slice."""
@@ -203,12 +206,15 @@ class GramStack(Stack):
     def _check_at_once(self):
         if self._plain or self.grams.shape[1] != self.grams.shape[2]:
             return
-        from localmkl.backends.symmetry import asymmetries
+        from localmkl.backends.survey import survey
 
-        differences = asymmetries(self.grams, parallel=self.parallel)
-        if np.isfinite(differences).all():  # then so is all else
+        differences, sums = survey(self.grams, parallel=self.parallel)
+        diagonals = np.array(np.einsum("mii->mi", self.grams), dtype=np.float64)
+        size = np.abs(diagonals).max(axis=1)
+        if np.all(differences <= BARELY * _checks.SYMMETRY_TOLERANCE * size):  # so that all is finite
             with one_blas_thread():
-                _checks.check_training_grams(self.grams, differences)
+                _checks.check_definite_grams(self.grams, diagonals)
+            self._fresh["sums"] = sums
             self.vouch("finite", "symmetric")
 
     def _check_finite(self):
