@@ -137,6 +137,9 @@ def test_protein_kernels_from_their_sources_are_the_original_ones():
         values, vectors = eigh(gram, subset_by_index=[len(gram) - 27, len(gram) - 1])
         distance = np.linalg.norm((vectors * values) @ vectors.T - original)
         assert distance < 1e-12 * np.linalg.norm(original)
+    cosines = load_fold_sources(cosine=True)
+    np.testing.assert_allclose(np.diagonal(cosines.stack.grams, axis1=1, axis2=2), 1.0)
+    assert cosines.description != ours.description
 
 
 @needs("fold_train", "fold_test")
