@@ -20,7 +20,7 @@ PROTEIN = Experiment(
             "the 12 original kernels on 694 proteins, computed again from their sources",
             "original",
             data.load_fold_sources,
-            "",
+            "30 minutes",
             SOURCE_FILES,
         ),
         Source(
@@ -28,7 +28,7 @@ PROTEIN = Experiment(
             "the same, with every protein of length one in every kernel",
             "same source",
             partial(data.load_fold_sources, cosine=True),
-            "",
+            "30 minutes",
             SOURCE_FILES,
         ),
         Source(
