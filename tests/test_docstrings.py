@@ -54,6 +54,7 @@ EXCEPTIONS = {
     "fetch_human_promoters": {"EX01": "needs files that are not shipped"},
     "fetch_mouse_promoters": {"EX01": "needs files that are not shipped"},
     "fetch_protein_fold": {"EX01": "needs files that are not shipped"},
+    "fetch_protein_sources": {"EX01": "needs files that are not shipped"},
 }
 
 NAMED_TUPLE = {"EX01": "the function that returns it has one", "PR01": "its fields are its attributes"}

@@ -15,6 +15,7 @@ from localmkl.datasets import (
     fetch_mfeat,
     fetch_mouse_promoters,
     fetch_protein_fold,
+    fetch_protein_sources,
     fetchers,
     read_grams,
 )
@@ -45,7 +46,16 @@ def small_files():
         scipy.io.savemat(buffer, {"X": cells, "y": np.array(y)[:, None]})
         return buffer.getvalue()
 
+    def table(rows):
+        return "".join(",".join(map(str, row)) + "\n" for row in rows).encode()
+
+    sources = {
+        f"fold_{name}_{part}": table([[1], [3]] if name == "t" else rng.normal(size=(2, 3)))
+        for name, parts in fetchers.FOLD_SOURCES.items()
+        for part in parts
+    }
     return {
+        **sources,
         "acceptor_82": fasta(9, 82, labelled),
         "acceptor_398": bz2.compress(fasta(6, 398, labelled)),
         "mouse_epd": fasta(2, 251, lambda i: ""),
@@ -108,6 +118,11 @@ def test_files_are_downloaded_once_checked_and_then_read_from_the_data_home(serv
     assert fold.grams.n_kernels == 12
     fold.grams.check_training()
     assert fetch_protein_fold(grams=False).grams is None
+    proteins = fetch_protein_sources()
+    assert proteins.X.shape == (4, 36)
+    assert proteins.views["SWpam50"] == slice(33, 36)
+    assert proteins.y.tolist() == [1, 3] * 2
+    assert (proteins.train.tolist(), proteins.test.tolist()) == ([0, 1], [2, 3])
     digits = fetch_mfeat()
     assert digits.X.shape == (4, 14)
     assert digits.y.tolist() == [0, 0, 1, 9]
@@ -138,6 +153,7 @@ def test_a_server_without_the_file_is_named(server, tmp_path):
         (functools.partial(fetch_celegans_acceptor, 398), "celegans_acceptor/C_elegans_acc_100000.fasta.bz2"),
         (fetch_mouse_promoters, "mouse_promoters/Mouse_tata.fa"),
         (fetch_protein_fold, "protein_fold/training-sequences.txt"),
+        (fetch_protein_sources, "protein_fold/sources/Composition_Train.csv"),
         (functools.partial(fetch_mfeat, download=False), "mfeat/Handwritten.mat"),
     ],
 )
@@ -247,6 +263,22 @@ def test_the_real_folds_are_those_of_the_kernels():
     kept = scipy.io.loadmat(data_home() / fetchers.FILES["fold_kernels"].path)["y"].ravel()
     np.testing.assert_array_equal(fold.y, kept)
     assert fold.grams.shape == (694, 694)
+
+
+def test_the_real_sources_are_of_the_same_proteins_in_the_same_order():
+    real(
+        "fold_train",
+        "fold_test",
+        *(key for key, file in fetchers.FILES.items() if "fold/sources" in file.path),
+    )
+    fold, sources = fetch_protein_fold(grams=False), fetch_protein_sources(download=False)
+    np.testing.assert_array_equal(sources.y, fold.y)
+    np.testing.assert_array_equal(sources.train, fold.train)
+    scores = sources.X[:, sources.views["SWblosum62"]]
+    np.testing.assert_array_equal(scores[fold.train], scores[fold.train].T)
+    same = fold.sequences[fold.test][:, None] == fold.sequences[fold.train]
+    assert same.sum() == 49  # test proteins with the sequence of a training protein
+    np.testing.assert_array_equal((scores[fold.test][:, None] == scores[fold.train]).all(axis=2), same)
 
 
 def test_the_real_digits_have_six_views():

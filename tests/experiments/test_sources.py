@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.linalg import eigh
 
 from localmkl.datasets import data_home, make_localized
 from localmkl.datasets.fetchers import FILES
@@ -14,7 +15,9 @@ from localmkl.experiments.sources import (
     Localized,
     draw,
     load_acceptor,
+    load_fold_kernels,
     load_fold_sequences,
+    load_fold_sources,
     load_generated_classes,
     load_image_folder,
     load_small_digits,
@@ -123,6 +126,20 @@ def test_the_short_acceptor_sites_take_all_200_positives():
     data = load_acceptor(82)
     assert len(data.y) == 1000
     assert int((data.y == 1).sum()) == 200
+
+
+@needs(*(key for source in EXPERIMENTS["protein"].sources for key in source.files))
+def test_protein_kernels_from_their_sources_are_the_original_ones():
+    ours, cut = load_fold_sources(), load_fold_kernels()
+    np.testing.assert_array_equal(ours.y, cut.y)
+    np.testing.assert_array_equal(ours.train, cut.train)
+    for gram, original in zip(ours.stack.grams, cut.stack.grams, strict=True):
+        values, vectors = eigh(gram, subset_by_index=[len(gram) - 27, len(gram) - 1])
+        distance = np.linalg.norm((vectors * values) @ vectors.T - original)
+        assert distance < 1e-12 * np.linalg.norm(original)
+    cosines = load_fold_sources(cosine=True)
+    np.testing.assert_allclose(np.diagonal(cosines.stack.grams, axis1=1, axis2=2), 1.0)
+    assert cosines.description != ours.description
 
 
 @needs("fold_train", "fold_test")

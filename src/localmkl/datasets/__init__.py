@@ -12,6 +12,7 @@ _HOME = {
     "MatrixData": "matrices",
     "OmicsData": "omics",
     "ProteinFold": "fetchers",
+    "ProteinSources": "fetchers",
     "SequenceData": "fasta",
     "TableData": "tables",
     "ViewsData": "fetchers",
@@ -21,6 +22,7 @@ _HOME = {
     "fetch_mfeat": "fetchers",
     "fetch_mouse_promoters": "fetchers",
     "fetch_protein_fold": "fetchers",
+    "fetch_protein_sources": "fetchers",
     "load_splice": "splice",
     "make_localized": "generated",
     "read_fasta": "fasta",
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
     from localmkl.datasets.fasta import SequenceData, read_fasta  # noqa: F401
     from localmkl.datasets.fetchers import (  # noqa: F401
         ProteinFold,
+        ProteinSources,
         ViewsData,
         data_home,
         fetch_celegans_acceptor,
@@ -43,6 +46,7 @@ if TYPE_CHECKING:
         fetch_mfeat,
         fetch_mouse_promoters,
         fetch_protein_fold,
+        fetch_protein_sources,
     )
     from localmkl.datasets.generated import LocalizedData, make_localized  # noqa: F401
     from localmkl.datasets.gram_files import GramData, read_grams  # noqa: F401

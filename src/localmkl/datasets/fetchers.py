@@ -90,6 +90,62 @@ ROSMAP = {
 }
 """Files of ROSMAP in three views, and their SHA-256 before they were compressed."""
 
+FOLD_SOURCES = {
+    "Composition": {
+        "Train": "4d1f1fde2bc2f556c1aee522ab8f92bce2fed61a4fe492b8e61677bce8150bad",
+        "Test": "dda0594d68addaf03c070ac4d355387a3dc53bc9559b7cadad10b97999063eb9",
+    },
+    "Secondary": {
+        "Train": "8d1965494d4bdd07e1b274eadfd1a73813718b65d08039d373b3ec2e667440ee",
+        "Test": "4b46bac8781f01bb91d298428a6f3215929f6bdb39be2a09f7a0f7c4e83f740c",
+    },
+    "Hydrophobicity": {
+        "Train": "66661ca1942d7b88bd5626ed8cc29ad42fc9aaf094221549b1d6ed65898c6040",
+        "Test": "79038b71817547a42c5179330ed0da8bad0db896a00614bcea14769f0313c06b",
+    },
+    "Volume": {
+        "Train": "bb792600d820c74e157f44dcd3f64da09f33433c6fae28d4c65e9ccaf189eeda",
+        "Test": "3067a74a993a19a386aba24093e761e2041feb0944e3af0f063ad623a6ac1005",
+    },
+    "Polarity": {
+        "Train": "e3b0196fe953f7e7ae801140ad182650b8b7b6542e5bbd781ce98a17dadedc66",
+        "Test": "d93ee83fd62681078436f43fb444dd3f84313c2ecfce964e6da2d35a7f330004",
+    },
+    "Polarizability": {
+        "Train": "db4f3bc535a09c9daa1186039ec2bfe0d091aeb5eefe7d6ec06f1621ea80cc26",
+        "Test": "b88002527d94b626a2eb86394fe9586557c795c5baa1574f0bc5ac9380d3b94c",
+    },
+    "L1": {
+        "Train": "299a13a75210ab8421a54ded362466c0d71c37e1f228156420800ca5d5427b6f",
+        "Test": "a5d3397bb2f917989c63a4c9746a82be3a65de943bec8c69ed06866ffbda294c",
+    },
+    "L4": {
+        "Train": "b014db3be301921cd78cc79f8c16b78fe466c5cb1469f42e6be679feb787688c",
+        "Test": "dde1dd8dad2f85615de5ef653c342243885edbba2e0083e7edb909dc9627c1d1",
+    },
+    "L14": {
+        "Train": "f721250fffd4e13076aeeb615c70a8e538b0f4d3d3a378cec8e110e9c70a6600",
+        "Test": "9a1ae97e1ea18eed2a7a640757940b5b71b9b3a6c888e3e84d6fb5df7b0f238d",
+    },
+    "L30": {
+        "Train": "f7b5430e1cd0a45eaf0fdf811023d037d413de15ec43880e268f67f01a9edf05",
+        "Test": "0d48e7b690b434502f9c4bdeb96c40baf7abb0c24b2d41b57a4da482410adcbc",
+    },
+    "SWblosum62": {
+        "Train": "905b232452ed86e6e61253a566121086681d3e2f773d9cfaa4cac47989fa0545",
+        "Test": "29f5cb7fa775631253c9f99e0e7b7041cb16dd3311f2a05999d8d33900e8cf5b",
+    },
+    "SWpam50": {
+        "Train": "34c51afd0ec8dbc8bbbbf5eb7ff42ea7cc7c87fc10c2db008d89f154a4a2d4ca",
+        "Test": "a668f9fe9f044b3814001c79f94811a069b05200fc2d21a61320e0907dd1c40b",
+    },
+    "t": {
+        "Train": "b392cd40fa96bc27cfcfb819e5c5eb9b8f1b05944fe141d906da22670106f49c",
+        "Test": "2306e162390d27b294211e82c00dcfd4ac05f243a666c1192d7b018932ce7eee",
+    },
+}
+"""Tables of the twelve sources on proteins, then the folds, and the SHA-256 of their two files."""
+
 FILES = {
     "acceptor_82": DataFile(
         "celegans_acceptor/C_elegans_acc_seq.fa",
@@ -146,6 +202,15 @@ FILES = {
         "07522212f7fab626684ab07b030b47902a5ae75d1b4215ec947e919dcfe05dcf",
         "rank-27 factors of 12 kernels on the 694 proteins",
     ),
+    **{
+        f"fold_{name}_{part}": DataFile(
+            f"protein_fold/sources/{name}_{part}.csv",
+            sha256,
+            "one of the twelve sources on 694 proteins, or folds",
+        )
+        for name, sums in FOLD_SOURCES.items()
+        for part, sha256 in sums.items()
+    },
     "mfeat": DataFile(
         "mfeat/Handwritten.mat",
         "6092a69891afa22785bffd5a4348f52d49a764aa5d40751ec2c4dc0f6ed48a44",
@@ -195,6 +260,28 @@ class ProteinFold(NamedTuple):
     test: np.ndarray
     grams: GramStack | None
     names: np.ndarray
+
+
+class ProteinSources(NamedTuple):
+    """The result of `fetch_protein_sources`.
+
+    Attributes
+    ----------
+    X : ndarray of shape (694, 925)
+        The twelve tables, side by side.
+    y : ndarray of int, shape (694,)
+        Fold, 1 .. 27.
+    views : dict of str to slice
+        Name of the source: its columns.
+    train, test : ndarray of int
+        Rows of the 311 training and the 383 test proteins.
+    """
+
+    X: np.ndarray
+    y: np.ndarray
+    views: dict
+    train: np.ndarray
+    test: np.ndarray
 
 
 class ViewsData(NamedTuple):
@@ -322,7 +409,8 @@ def fetch_protein_fold(*, grams=True, data_home=None, base_url=None, download=Tr
     ----------
     grams : bool, default=True
         Whether to compute the 12 kernels that were cut to rank 27; predicted secondary structure is in
-        them, not in the sequences. A uniform combination reaches about 56 % on them, the full kernels 68 %.
+        them, not in the sequences. A uniform combination reaches about 56 % on them, the full kernels 68 %;
+        what these are made of: `fetch_protein_sources`.
     data_home, base_url, download : optional
         As in `fetch_celegans_acceptor`.
 
@@ -346,6 +434,42 @@ def fetch_protein_fold(*, grams=True, data_home=None, base_url=None, download=Tr
             )
         stack = GramStack(np.stack([part @ part.T for part in factors]))
     return ProteinFold(sequences, y, train, test, stack, names)
+
+
+def fetch_protein_sources(*, data_home=None, base_url=None, download=True):
+    """Fetch the twelve sources on the 694 proteins of `fetch_protein_fold`, in the same order.
+
+    Ten tables of features (composition, predicted secondary structure, hydrophobicity, volume, polarity,
+    polarizability, pseudo amino acid composition at four lags) and two of Smith-Waterman scores with the
+    training proteins, by BLOSUM62 and PAM50.
+
+    Parameters
+    ----------
+    data_home, base_url, download : optional
+        As in `fetch_celegans_acceptor`.
+
+    Returns
+    -------
+    ProteinSources
+        Named tuple (X, y, views, train, test).
+
+    References
+    ----------
+    Damoulas and Girolami, Probabilistic multi-class multi-kernel learning: on protein fold recognition and
+    remote homology detection, Bioinformatics 24, 2008.
+    """
+    tables = {
+        name: [
+            np.loadtxt(locate(f"fold_{name}_{part}", data_home, base_url, download), delimiter=",", ndmin=2)
+            for part in parts
+        ]
+        for name, parts in FOLD_SOURCES.items()
+    }
+    folds = tables.pop("t")
+    n_train, y = len(folds[0]), np.vstack(folds).ravel().astype(int)
+    whole = {name: np.vstack(parts) for name, parts in tables.items()}
+    train, test = np.arange(n_train), np.arange(n_train, len(y))
+    return ProteinSources(np.hstack(list(whole.values())), y, _side_by_side(whole), train, test)
 
 
 def fetch_mfeat(*, data_home=None, base_url=None, download=True):
@@ -375,12 +499,17 @@ def fetch_mfeat(*, data_home=None, base_url=None, download=True):
         tables = [np.asarray(view, dtype=np.float64) for view in take_variable(path, variables, "X")]
         # MATLAB counts the digits 0 .. 9 from one.
         y = np.asarray(take_variable(path, variables, "y")).ravel().astype(int) - 1
-    ends = np.cumsum([table.shape[1] for table in tables])
-    views = {
-        name: slice(int(end) - table.shape[1], int(end))
-        for name, end, table in zip(MFEAT_VIEWS, ends, tables, strict=True)
-    }
+    views = _side_by_side(dict(zip(MFEAT_VIEWS, tables, strict=True)))
     return ViewsData(np.hstack(tables), y, views)
+
+
+def _side_by_side(tables):
+    """Return the columns of each table in a row of them all."""
+    ends = np.cumsum([table.shape[1] for table in tables.values()]).tolist()
+    return {
+        name: slice(end - table.shape[1], end)
+        for (name, table), end in zip(tables.items(), ends, strict=True)
+    }
 
 
 def locate(key, home=None, base_url=None, download=True):

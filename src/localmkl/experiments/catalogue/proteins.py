@@ -1,15 +1,36 @@
 """Protein folds: Table 3."""
 
+from functools import partial
+
+from localmkl.datasets.fetchers import FOLD_SOURCES
 from localmkl.experiments import published
 from localmkl.experiments import sources as data
 from localmkl.experiments.catalogue.methods import falling, table_methods
 from localmkl.experiments.protocol import Experiment, Source
+
+SOURCE_FILES = tuple(f"fold_{name}_{part}" for name, parts in FOLD_SOURCES.items() for part in parts)
 
 PROTEIN = Experiment(
     name="protein",
     title="Protein fold prediction",
     published=published.PROTEIN,
     sources=(
+        Source(
+            "full",
+            "the 12 original kernels on 694 proteins, computed again from their sources",
+            "original",
+            data.load_fold_sources,
+            "30 minutes",
+            SOURCE_FILES,
+        ),
+        Source(
+            "full-cosine",
+            "the same, with every protein of length one in every kernel",
+            "same source",
+            partial(data.load_fold_sources, cosine=True),
+            "30 minutes",
+            SOURCE_FILES,
+        ),
         Source(
             "rank-27",
             "the 12 original kernels on 694 proteins, cut to rank 27",
