@@ -28,7 +28,7 @@ IMAGES = Experiment(
             "1360 photographs of 17 kinds of flowers, nine chi2 kernels over visual words",
             "stand-in",
             data.load_flowers,
-            "three hours",
+            "two hours",
             ("flowers17",),
         ),
         Source(
