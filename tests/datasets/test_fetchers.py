@@ -11,6 +11,7 @@ import scipy.io
 from localmkl.datasets import (
     data_home,
     fetch_celegans_acceptor,
+    fetch_flowers17,
     fetch_human_promoters,
     fetch_mfeat,
     fetch_mouse_promoters,
@@ -155,6 +156,7 @@ def test_a_server_without_the_file_is_named(server, tmp_path):
         (fetch_protein_fold, "protein_fold/training-sequences.txt"),
         (fetch_protein_sources, "protein_fold/sources/Composition_Train.csv"),
         (functools.partial(fetch_mfeat, download=False), "mfeat/Handwritten.mat"),
+        (fetch_flowers17, "flowers17"),
     ],
 )
 def test_a_missing_file_is_named_with_the_place_to_put_it(fetch, path, tmp_path, monkeypatch):
@@ -163,6 +165,24 @@ def test_a_missing_file_is_named_with_the_place_to_put_it(fetch, path, tmp_path,
     expected = rf"'{path}' \(.*\) must be in the data home, it is not; put it at '{tmp_path / path}', name"
     with pytest.raises(FileNotFoundError, match=expected):
         fetch()
+
+
+def test_the_flowers_are_listed_with_their_kinds_and_other_contents_are_refused(tmp_path):
+    kinds = np.repeat(fetchers.FLOWERS, 80)
+    folder = tmp_path / "flowers17"
+    for number, kind in enumerate(kinds, start=1):
+        (folder / kind).mkdir(parents=True, exist_ok=True)
+        (folder / kind / f"image_{number:04}.jpg").touch()
+    (folder / "pansy" / "notes.txt").touch()
+    images, y = fetch_flowers17(data_home=tmp_path)
+    np.testing.assert_array_equal(y, kinds)
+    assert images[-1] == str(folder / "pansy" / "image_1360.jpg")
+    (folder / "daisy" / "image_0801.jpg").rename(folder / "pansy" / "image_0801.jpg")
+    expected = (
+        r"must hold the 1360 .*, 1 are missing and 1 are other .* \('daisy/image_0801\.jpg' is missing\)"
+    )
+    with pytest.raises(ValueError, match=expected):
+        fetch_flowers17(data_home=tmp_path)
 
 
 def test_without_openml_the_place_of_the_digits_is_said(tmp_path, monkeypatch):

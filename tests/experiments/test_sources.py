@@ -15,6 +15,7 @@ from localmkl.experiments.sources import (
     Localized,
     draw,
     load_acceptor,
+    load_flowers_stack,
     load_fold_kernels,
     load_fold_sequences,
     load_fold_sources,
@@ -152,18 +153,51 @@ def test_protein_kernels_from_sequences_are_all_but_secondary_structure(monkeypa
     np.testing.assert_allclose(data.stack.grams, np.swapaxes(data.stack.grams, 1, 2))
 
 
-def test_the_image_protocol_runs_on_a_folder_of_images(tmp_path):
+@pytest.fixture
+def pictures(tmp_path, monkeypatch):
+    """Return a folder of six dark and six light images; their descriptors are kept beside it."""
     cv2 = pytest.importorskip("cv2")
     rng = np.random.default_rng(0)
     for name, low in (("dark", 0), ("light", 128)):
-        (tmp_path / name).mkdir()
+        (tmp_path / "pictures" / name).mkdir(parents=True)
         for k in range(6):
             image = rng.integers(low, low + 127, (40, 48, 3), dtype=np.uint8)
-            assert cv2.imwrite(str(tmp_path / name / f"{k}.png"), image)
-    data = load_image_folder(tmp_path, n_folds=2, n_words=6, n_sampled=200)
+            assert cv2.imwrite(str(tmp_path / "pictures" / name / f"{k}.png"), image)
+    monkeypatch.setenv("LOCALMKL_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "pictures"
+
+
+def test_the_image_protocol_runs_on_a_folder_of_images(pictures):
+    data = load_image_folder(pictures, n_folds=2, n_words=6, n_sampled=200)
     experiment = EXPERIMENTS["images"].quickened()
     mkl = next(method for method in experiment.methods if method.family == "MKL")
     (row,) = run_cell(experiment, data, [mkl], "all", 0)
     assert len(data.words) == 9
     assert row["score"] == 1.0
     assert row["n_train"] == 6
+    assert len(list((pictures.parent / "cache").glob("*.uint8"))) == 9
+
+
+def test_the_kernels_of_an_outer_fold_do_not_know_its_test_images(pictures):
+    cv2 = pytest.importorskip("cv2")
+    options = {"n_folds": 2, "n_words": 6, "n_sampled": 200}
+    data = load_image_folder(pictures, **options)
+    task = data.task("all", 0)
+    for image in data.images[task.test]:  # black, whatever it was
+        assert cv2.imwrite(image, np.zeros((40, 48, 3), dtype=np.uint8))
+    changed = load_image_folder(pictures, **options).task("all", 0)
+    among = np.ix_(task.train, task.train)
+    np.testing.assert_array_equal(task.stack[among].to_array(), changed.stack[among].to_array())
+    assert not np.array_equal(task.stack.to_array(), changed.stack.to_array())
+
+
+def test_the_flowers_have_a_stack_for_splits_of_any_size(pictures, monkeypatch):
+    from localmkl.experiments.visual_words import read_image_folder
+
+    images, y = read_image_folder(pictures)
+    monkeypatch.setattr(sources_module, "fetch_flowers17", lambda: (images, y))
+    data = load_flowers_stack(n_words=6, n_sampled=200)
+    assert data.stack.n_kernels == 9
+    task = data.task(6, 0)
+    assert [len(part) for part in (task.train, task.valid, task.test)] == [6, 3, 3]
+    assert data.description["kernels"][0].startswith("Chi2 over VisualWords")

@@ -106,7 +106,7 @@ def test_one_point_alone_gives_one_line_per_method_with_its_record():
     images = EXPERIMENTS["images"]
     rows = make_rows({"MKL": [0.8, 0.9, 0.7], "CLMKL": [0.8, 0.95, 0.6]}, point="all")
     lines = to_markdown(images, images.sources[0], rows).splitlines()
-    (line,) = (line for line in lines if line.startswith("| CLMKL"))
+    (line,) = (line for line in lines if line.startswith("| CLMKL  "))
     assert [cell.strip() for cell in line.split("|")[1:-1]] == ["CLMKL", "78.3 ± 17.6", "90.26", "1 / 1 / 1"]
 
 

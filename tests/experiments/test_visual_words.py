@@ -6,6 +6,7 @@ import pytest
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import cross_val_score
+from sklearn.neighbors import NearestNeighbors
 from sklearn.pipeline import FeatureUnion, make_pipeline
 from threadpoolctl import threadpool_limits
 
@@ -14,7 +15,11 @@ from localmkl.experiments.visual_words import (
     COLOURS,
     FEATURES,
     PAPER_SCALES,
+    Descriptors,
     VisualWords,
+    _find_nearest,
+    describe_images,
+    identify_images,
     paper_visual_words,
     read_image_folder,
 )
@@ -187,6 +192,40 @@ def test_the_sample_for_the_words_is_part_of_all_descriptors(pictures):
     some = words._describe(pictures[0][0], 0, 20, np.random.RandomState(0))
     assert some.shape == (20, 384)
     assert (some[:, None] == every).all(axis=2).any(axis=1).all()
+
+
+@pytest.mark.parametrize("feature", FEATURES)
+@pytest.mark.parametrize("colours", COLOURS)
+def test_kept_descriptors_give_the_words_and_histograms_of_the_images(folder, tmp_path, feature, colours):
+    images, _ = read_image_folder(folder)
+    words = VisualWords(feature, colours, **{**SMALL, "n_sampled": 100})
+    kept = Descriptors.load(describe_images(words, images, identify_images(images), tmp_path))
+    some = np.arange(1, 24, 2)
+    expected = clone(words).fit(images[some])
+    found = clone(words).fit(kept[some])
+    np.testing.assert_array_equal(found.words_, expected.words_)
+    np.testing.assert_array_equal(found.transform(kept), expected.transform(images))
+
+
+def test_descriptors_are_kept_once_for_each_setting_and_contents(folder, tmp_path, monkeypatch):
+    images, _ = read_image_folder(folder)
+    words, contents = VisualWords("quantiles", **SMALL), identify_images(images)
+    first = describe_images(words, images, contents, tmp_path)
+    others = (
+        describe_images(clone(words).set_params(step=7), images, contents, tmp_path),
+        describe_images(words, images[1:], identify_images(images[1:]), tmp_path),
+    )
+    assert len({first, *others}) == 3
+    monkeypatch.setattr(VisualWords, "describe", None)
+    assert describe_images(clone(words).set_params(n_words=5), images, contents, tmp_path) == first
+
+
+def test_the_nearest_words_are_those_of_scikit_learn(pictures):
+    words = VisualWords(**SMALL).fit(pictures[0])
+    described = words._describe(pictures[0][0], 0)
+    expected = NearestNeighbors(n_neighbors=5, algorithm="brute").fit(words.words_)
+    found = _find_nearest(described, words.words_, 5)
+    np.testing.assert_array_equal(found, expected.kneighbors(described, return_distance=False))
 
 
 def test_the_nine_features_separate_classes_in_cross_validation(folder):

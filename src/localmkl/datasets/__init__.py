@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 _HOME = {
     "GramData": "gram_files",
+    "ImageData": "fetchers",
     "LocalizedData": "generated",
     "MatrixData": "matrices",
     "OmicsData": "omics",
@@ -18,6 +19,7 @@ _HOME = {
     "ViewsData": "fetchers",
     "data_home": "fetchers",
     "fetch_celegans_acceptor": "fetchers",
+    "fetch_flowers17": "fetchers",
     "fetch_human_promoters": "fetchers",
     "fetch_mfeat": "fetchers",
     "fetch_mouse_promoters": "fetchers",
@@ -37,11 +39,13 @@ __all__ = list(_HOME)
 if TYPE_CHECKING:
     from localmkl.datasets.fasta import SequenceData, read_fasta  # noqa: F401
     from localmkl.datasets.fetchers import (  # noqa: F401
+        ImageData,
         ProteinFold,
         ProteinSources,
         ViewsData,
         data_home,
         fetch_celegans_acceptor,
+        fetch_flowers17,
         fetch_human_promoters,
         fetch_mfeat,
         fetch_mouse_promoters,

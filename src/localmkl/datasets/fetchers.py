@@ -146,6 +146,14 @@ FOLD_SOURCES = {
 }
 """Tables of the twelve sources on proteins, then the folds, and the SHA-256 of their two files."""
 
+FLOWERS = (
+    *("daffodil", "snowdrop", "lily_of_the_valley", "bluebell", "crocus", "iris", "tiger_lily", "tulip"),
+    *("fritillary", "sunflower", "daisy", "colts_foot", "dandelion", "cowslip", "buttercup", "windflower"),
+    "pansy",
+)
+"""Kinds of Oxford Flowers 17, in the order of their photographs' numbers, 80 of each."""
+FLOWERS_EACH = 80
+
 FILES = {
     "acceptor_82": DataFile(
         "celegans_acceptor/C_elegans_acc_seq.fa",
@@ -231,6 +239,7 @@ FILES = {
         f"rosmap_{name.split('.')[0]}": DataFile(f"rosmap/{name}", sha256, "omics of ROSMAP, or labels")
         for name, sha256 in ROSMAP.items()
     },
+    "flowers17": DataFile("flowers17", None, "the 1360 photographs of Oxford Flowers 17, a folder a kind"),
 }
 
 ACCEPTOR_LENGTHS = {82: "acceptor_82", 398: "acceptor_398"}
@@ -298,6 +307,20 @@ class ViewsData(NamedTuple):
     X: np.ndarray
     y: np.ndarray
     views: dict
+
+
+class ImageData(NamedTuple):
+    """Images on disk, and what is on them.
+
+    Attributes
+    ----------
+    images : ndarray of str, shape (n_images,)
+        Paths.
+    y : ndarray of str, shape (n_images,)
+    """
+
+    images: np.ndarray
+    y: np.ndarray
 
 
 def data_home(path=None):
@@ -512,6 +535,40 @@ def _side_by_side(tables):
     }
 
 
+def fetch_flowers17(*, data_home=None):
+    """Fetch Oxford Flowers 17: paths of 1360 photographs of 17 kinds of flowers, 80 of each.
+
+    The folder ``flowers17`` of the data home has a folder for each kind with the photographs of that kind
+    under their original numbers: ``daffodil/image_0001.jpg`` to ``pansy/image_1360.jpg``. They may be scaled
+    down. For research only: the photographs belong to those who took them; neither are they shipped nor
+    downloaded. They are those of Nilsback and Zisserman, A visual vocabulary for flower classification, CVPR
+    2006.
+
+    Parameters
+    ----------
+    data_home : str or path-like, optional
+        Folder of the data; LOCALMKL_DATA by default.
+
+    Returns
+    -------
+    ImageData
+        Named tuple (images, y): paths, and kinds by name.
+    """
+    folder = locate("flowers17", data_home, download=False)
+    y = np.repeat(FLOWERS, FLOWERS_EACH)
+    names = [f"{kind}/image_{number:04}.jpg" for number, kind in enumerate(y, start=1)]
+    found = {f"{path.parent.name}/{path.name}" for path in folder.glob("*/*.jpg")}
+    lacking, other = sorted(set(names) - found), sorted(found - set(names))
+    if lacking or other:
+        example = f"{lacking[0]!r} is missing" if lacking else f"{other[0]!r} is none of them"
+        raise ValueError(
+            f"{str(folder)!r} must hold the {len(names)} photographs of Oxford Flowers 17 in a folder for "
+            f"each kind, {len(lacking)} are missing and {len(other)} are other images ({example}); sort them "
+            "by their numbers, 80 of each kind."
+        )
+    return ImageData(np.array([str(folder / name) for name in names]), y)
+
+
 def locate(key, home=None, base_url=None, download=True):
     """Return the path of a file of the data home, after downloading it if needed.
 
@@ -529,10 +586,10 @@ def locate(key, home=None, base_url=None, download=True):
     server = base_url or os.environ.get(DATA_URL)
     url = f"{server.rstrip('/')}/{file.path}" if server else file.url
     if not download or url is None:
+        elsewhere = f", or a server that has it by `base_url` or {DATA_URL}" if download else ""
         raise FileNotFoundError(
             f"{file.path!r} ({file.what}) must be in the data home, it is not; put it at {str(path)!r}, "
-            f"name another folder by `data_home` or {DATA_HOME}, or a server that has it by `base_url` "
-            f"or {DATA_URL}."
+            f"name another folder by `data_home` or {DATA_HOME}{elsewhere}."
         )
     return _download(url, path, file)
 

@@ -15,6 +15,7 @@ from sklearn.preprocessing import StandardScaler
 
 from localmkl.datasets import (
     fetch_celegans_acceptor,
+    fetch_flowers17,
     fetch_mfeat,
     fetch_mouse_promoters,
     fetch_protein_fold,
@@ -129,11 +130,16 @@ class OuterFolds:
 
 @dataclass(frozen=True)
 class ImageFolder:
-    """Images of the user; repetition k learns the visual words on the training images of outer fold k."""
+    """Images on disk; repetition k learns the visual words on the training images of outer fold k.
+
+    Images are described once, when the folder is loaded, in `cache`.
+    """
 
     images: np.ndarray
     y: np.ndarray
     words: tuple
+    contents: str
+    cache: Path
     n_folds: int = 11
     kernels: tuple = ("Chi2 over visual words",)
     normalize: str = "multiplicative"
@@ -142,15 +148,25 @@ class ImageFolder:
     def task(self, point, repetition):
         """Return the outer fold of this repetition."""
         train, test = outer_fold(self.y, self.n_folds, repetition)
-        views = [clone(word).fit(self.images[train]).transform(self.images) for word in self.words]
-        grams = [Chi2().fit(view[train])(view) for view in views]
-        return Task(GramStack(grams), self.y, train, None, test, self.normalize, self.gate_kernel)
+        return Task(self.stack(train), self.y, train, None, test, self.normalize, self.gate_kernel)
+
+    def stack(self, train):
+        """Return the Grams of all images; words and widths are learned on the training images."""
+        from localmkl.experiments.visual_words import Descriptors, describe_images
+
+        grams = []
+        for word in self.words:
+            path = describe_images(word, self.images, self.contents, self.cache)
+            described = Descriptors.load(path)
+            histograms = clone(word).fit(described[train]).transform(described)
+            grams.append(Chi2().fit(histograms[train])(histograms))
+        return GramStack(grams)
 
     @property
     def description(self):
         """Facts that the rows of a result file must have in common."""
         words = [repr(word) for word in self.words]
-        return {**describe(self), "outer_folds": self.n_folds, "words": words}
+        return {**describe(self), "images": self.contents, "outer_folds": self.n_folds, "words": words}
 
 
 @dataclass(frozen=True)
@@ -388,8 +404,39 @@ def load_small_digits(n_samples=90):
 
 def load_image_folder(path, n_folds=11, **options):
     """Return the images of a folder that has one folder for each class."""
-    from localmkl.experiments.visual_words import paper_visual_words, read_image_folder
+    from localmkl.experiments.visual_words import read_image_folder
 
     images, y = read_image_folder(Path(path))
-    words = paper_visual_words(random_state=DRAW_SEED, **options)
-    return ImageFolder(images, y, tuple(word for _, word in words), n_folds)
+    return load_images(images, y, n_folds, **options)
+
+
+def load_images(images, y, n_folds=11, **options):
+    """Return images, described under the nine features of the paper."""
+    from localmkl.experiments.visual_words import (
+        cache_home,
+        describe_images,
+        identify_images,
+        paper_visual_words,
+    )
+
+    words = tuple(word for _, word in paper_visual_words(random_state=DRAW_SEED, **options))
+    contents, cache = identify_images(images), cache_home()
+    for word in words:  # here, where OpenCV has all cores, not once in every worker
+        describe_images(word, images, contents, cache)
+    return ImageFolder(images, y, words, contents, cache, n_folds)
+
+
+def load_flowers(**options):
+    """Return the 1360 photographs of flowers; their descriptors take 6 GB of disk."""
+    images, y = fetch_flowers17()
+    return load_images(images, y, **options)
+
+
+def load_flowers_stack(**options):
+    """Return the photographs of flowers under fixed kernels, for splits of any size.
+
+    Visual words and kernel widths are learned on all images, whose labels are not looked at.
+    """
+    data = load_flowers(**options)
+    kernels = tuple(f"Chi2 over {word}" for word in data.words)
+    return Instances(data.stack(np.arange(len(data.y))), data.y, kernels)

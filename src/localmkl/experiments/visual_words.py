@@ -7,19 +7,23 @@ where rank_i(w) is 1 for the word nearest to descriptor i, 2 for the next. Needs
 localmkl[images]``.
 """
 
+import hashlib
+import io
 import math
 import os
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.cluster import MiniBatchKMeans
-from sklearn.neighbors import NearestNeighbors
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from localmkl._checks import check_integer, check_number, check_option
+from localmkl._files import write_whole, writing_whole
 
+CACHE = "LOCALMKL_CACHE"
 FEATURES = ("sift", "quantiles")
 COLOURS = ("rgb", "opponent")
 PAPER_SCALES = (16, 24, 32)
@@ -76,12 +80,93 @@ def read_image_folder(path):
     return np.array(images), np.array(labels)
 
 
+@dataclass(frozen=True)
+class Descriptors:
+    """Descriptors of images, computed before: `VisualWords` takes them in the place of the images.
+
+    Attributes
+    ----------
+    table : ndarray of uint8, shape (n_windows, n_numbers)
+        The windows of all images; a memory map, mostly.
+    starts, ends : ndarray of int, shape (n_images,)
+        Rows of each image's windows.
+    """
+
+    table: np.ndarray
+    starts: np.ndarray
+    ends: np.ndarray
+
+    @classmethod
+    def load(cls, path):
+        """Return what `describe_images` has kept."""
+        ends = np.load(path.with_suffix(".npy"))
+        table = np.memmap(path, np.uint8, "r").reshape(int(ends[-1]), -1)
+        return cls(table, np.append(0, ends[:-1]), ends)
+
+    def __len__(self):
+        """Return the number of images."""
+        return len(self.ends)
+
+    def __getitem__(self, at):
+        """Return the windows of an image, or the descriptors of several images."""
+        if isinstance(at, int | np.integer):
+            return self.table[self.starts[at] : self.ends[at]]
+        return Descriptors(self.table, self.starts[at], self.ends[at])
+
+
+def describe_images(words, images, contents, folder):
+    """Return the file of the descriptors of images, for `Descriptors.load`; made unless it is there.
+
+    Descriptors are whole numbers from 0 to 255 and kept as such: words and histograms that are learned from
+    the file are those of the images.
+
+    Parameters
+    ----------
+    words : VisualWords
+        Says what to describe; it need not be fitted.
+    images : sequence
+    contents : str
+        Identity of the images (`identify_images`).
+    folder : path-like
+        Made if it is not there.
+
+    Returns
+    -------
+    pathlib.Path
+    """
+    version = _import_opencv().__version__
+    settings = (words.feature, words.colours, words.scale, words.step, words.longest_side)
+    key = hashlib.sha256(repr((contents, settings, version)).encode()).hexdigest()[:16]
+    path = Path(folder) / f"{words.feature}_{words.colours}_{words.scale}-{key}.uint8"
+    if not path.with_suffix(".npy").exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        counts, ends = [], io.BytesIO()
+        with writing_whole(path) as file:
+            for described in words.describe(images):
+                file.write(described.astype(np.uint8).tobytes())
+                counts.append(len(described))
+        np.save(ends, np.cumsum(counts))
+        write_whole(path.with_suffix(".npy"), ends.getvalue())  # last: where it is, the other is whole
+    return path
+
+
+def identify_images(images):
+    """Return a SHA-256 of the contents of image files, in their order."""
+    sums = [hashlib.sha256(Path(image).read_bytes()).hexdigest() for image in images]
+    return hashlib.sha256(" ".join(sums).encode()).hexdigest()
+
+
+def cache_home():
+    """Return the folder of descriptors: that of the environment variable LOCALMKL_CACHE, or the user's."""
+    return Path(os.environ.get(CACHE) or Path.home() / ".cache" / "localmkl").expanduser()
+
+
 class VisualWords(TransformerMixin, BaseEstimator):
     """Histograms of visual words, learned by k-means on the images of `fit` alone.
 
     Images are paths, or uint8 arrays of shape (height, width, 3) in the order red, green, blue; they are
-    described one at a time. Square windows on a grid are described in each colour channel, and the
-    channels' descriptors are concatenated.
+    described one at a time. `Descriptors` can stand for them. Square windows on a grid are described in each
+    colour channel, and the channels' descriptors are concatenated.
 
     Parameters
     ----------
@@ -159,7 +244,7 @@ class VisualWords(TransformerMixin, BaseEstimator):
             raise ValueError("`images` must hold at least one image, got none.")
         random = check_random_state(self.random_state)
         share = math.ceil(self.n_sampled / len(images))
-        sample = np.concatenate([self._describe(image, i, share, random) for i, image in enumerate(images)])
+        sample = np.concatenate(list(self.describe(images, share, random)))
         if len(sample) < self.n_words:
             raise ValueError(
                 f"`n_words` must be at most the number of sampled descriptors, {len(sample)}, got "
@@ -177,13 +262,21 @@ class VisualWords(TransformerMixin, BaseEstimator):
         n_words = len(self.words_)
         n_nearest = min(self.n_nearest, n_words)
         weights = float(self.decay) ** -np.arange(1, n_nearest + 1)
-        search = NearestNeighbors(n_neighbors=n_nearest, algorithm="brute").fit(self.words_)
         histograms = np.empty((len(images), n_words))
-        for i, image in enumerate(images):
-            nearest = search.kneighbors(self._describe(image, i), return_distance=False)
+        for i, described in enumerate(self.describe(images)):
+            nearest = _find_nearest(described, self.words_, n_nearest)
             shares = np.broadcast_to(weights, nearest.shape)
             histograms[i] = np.bincount(nearest.ravel(), shares.ravel(), minlength=n_words)
         return histograms / histograms.sum(axis=1, keepdims=True)
+
+    def describe(self, images, share=None, random=None):
+        """Yield the descriptors of each image, float32, of all windows or of a random `share` of them."""
+        for i in range(len(images)):
+            if isinstance(images, Descriptors):
+                rows = _draw_rows(len(images[i]), share, random)
+                yield images[i][rows].astype(np.float32)
+            else:
+                yield self._describe(images[i], i, share, random)
 
     def _check(self, images):
         check_option("feature", self.feature, FEATURES)
@@ -199,12 +292,11 @@ class VisualWords(TransformerMixin, BaseEstimator):
             )
 
     def _describe(self, image, position, share=None, random=None):
-        """Return descriptors, (n_windows, n_numbers), of all windows or of a random `share` of them."""
+        """Return descriptors, (n_windows, n_numbers): whole numbers from 0 to 255."""
         image = self._load(image, position)
         starts = [np.arange(0, side - self.scale + 1, self.step) for side in image.shape[:2]]
         corners = np.stack(np.meshgrid(*starts, indexing="ij"), axis=-1).reshape(-1, 2)
-        if share is not None and share < len(corners):
-            corners = corners[np.sort(random.choice(len(corners), share, replace=False))]
+        corners = corners[_draw_rows(len(corners), share, random)]
         describe = _describe_sift if self.feature == "sift" else _describe_quantiles
         channels = np.moveaxis(image if self.colours == "rgb" else _to_opponent(image), -1, 0)
         return np.hstack(
@@ -285,6 +377,26 @@ def paper_visual_words(n_words=512, random_state=None, **options):
         for feature, colours in kinds
         for scale in PAPER_SCALES
     ]
+
+
+def _draw_rows(n_rows, share, random):
+    """Return as many rows as the share, in their order; all if there are no more, or no share."""
+    if share is None or share >= n_rows:
+        return slice(None)
+    return np.sort(random.choice(n_rows, share, replace=False))
+
+
+def _find_nearest(described, words, n_nearest):
+    """Return the nearest words of each descriptor, (n_windows, n_nearest), nearest first."""
+    # |x - w|^2 / 2 without |x|^2 / 2; one minimum after the other is quicker than sorting.
+    distances = described @ (-words.T)
+    distances += np.einsum("wk,wk->w", words, words) / 2
+    rows = np.arange(len(described))
+    nearest = np.empty((len(described), n_nearest), dtype=np.intp)
+    for rank in range(n_nearest):
+        nearest[:, rank] = distances.argmin(axis=1)
+        distances[rows, nearest[:, rank]] = np.inf
+    return nearest
 
 
 def _to_opponent(image):
