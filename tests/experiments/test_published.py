@@ -9,7 +9,8 @@ from localmkl.experiments.published import PROTEIN, SPLICE, TSS, Number
 @pytest.mark.parametrize("name", ["splice", "tss", "protein", "images"])
 def test_every_published_number_belongs_to_a_method_and_a_point(name):
     experiment = EXPERIMENTS[name]
-    assert set(experiment.published.numbers) == {method.label for method in experiment.methods}
+    ours = {method.label for method in experiment.methods if not method.label.startswith("CLMKL+")}
+    assert set(experiment.published.numbers) == ours
     for cells in experiment.published.numbers.values():
         assert tuple(cells) == experiment.points
 

@@ -17,6 +17,7 @@ PROTEIN = Experiment(
             data.load_fold_kernels,
             "40 minutes",
             ("fold_kernels", "fold_train", "fold_test"),
+            resampled=False,
         ),
         Source(
             "sequences",
@@ -26,6 +27,7 @@ PROTEIN = Experiment(
             data.load_fold_sequences,
             "25 minutes",
             ("fold_train", "fold_test"),
+            resampled=False,
         ),
     ),
     methods=table_methods({"1": 1.0, "1.2": 1.2, "2": 2.0}, falling(0.4, 0.7)),
@@ -40,7 +42,14 @@ PROTEIN = Experiment(
     "all of them. A repetition changes the folds and the seed of k-means.",
     quick={
         "sources": (
-            Source("quick", "generated rows of three classes", "generated", data.load_generated_classes, ""),
+            Source(
+                "quick",
+                "generated rows of three classes",
+                "generated",
+                data.load_generated_classes,
+                "",
+                resampled=False,
+            ),
         ),
         "points": (60,),
         "repetitions": 2,
