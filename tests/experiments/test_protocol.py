@@ -192,7 +192,7 @@ def test_what_fails_is_a_row_and_the_others_run(monkeypatch):
     assert rows[0]["error"] == "RuntimeError: out of order"
     assert 0.5 < rows[1]["score"] <= 1.0
     assert {(row["point"], row["repetition"], row["n_train"]) for row in rows} == {(20, 4, 20)}
-    assert {(row["n_valid"], row["n_test"]) for row in rows} == {(20, 20)}
+    assert {row["n_test"] for row in rows} == {20}
 
 
 def test_threads_are_given_back():

@@ -82,8 +82,7 @@ def test_marks_are_those_of_the_paired_t_test_and_doubled_by_the_corrected_one()
         cell = tabulate(SPLICE, rows)["UNIF"][50]
         gap = scores["CLMKL, p = 4/3"] - scores["UNIF"]
         mark = BETTER if gap.mean() > 0.0 else WORSE
-        # 25 rows are scored, 75 learned or chosen from
-        t = gap.mean() / np.sqrt((1 / 10 + 25 / 75) * gap.var(ddof=1))
+        t = gap.mean() / np.sqrt((1 / 10 + 25 / 50) * gap.var(ddof=1))
         assert cell.mark == (mark if ttest_rel(gap, np.zeros(10)).pvalue < 0.05 else "")
         assert cell.corrected == (mark if 2.0 * t_distribution.sf(abs(t), 9) < 0.05 else "")
         assert difference(rows, "UNIF", "CLMKL, p = 4/3", 50)[2] == cell.mark + cell.corrected
@@ -93,11 +92,11 @@ def test_marks_are_those_of_the_paired_t_test_and_doubled_by_the_corrected_one()
 
 def test_the_share_of_rows_scored_is_that_of_the_split():
     folds, halves = ({"instances": 100, "inner_folds": k} for k in (5, None))
-    said = {"n_train": 40, "n_valid": 10, "n_test": 20}
+    said = {"n_train": 40, "n_test": 20}
     for row, settings, share in (
         ({"n_train": 80}, folds, 20 / 80),
-        ({"n_train": 51}, halves, 25 / 75),
-        (said, halves, 20 / 50),
+        ({"n_train": 51}, halves, 25 / 51),
+        (said, halves, 20 / 40),
     ):
         assert with_test_shares([row], settings)[0]["test_share"] == pytest.approx(share)
 
@@ -106,7 +105,7 @@ def test_the_summary_says_both_tests_where_rows_are_used_again(scores):
     rows = make_rows(scores, n_train=50)
     plain = to_markdown(SPLICE, SOURCE, rows)
     assert "(paired t-test, 95 %, as in the paper)." in plain
-    both = to_markdown(SPLICE, SOURCE, with_test_shares(rows, {"instances": 1000, "inner_folds": None}))
+    both = to_markdown(SPLICE, SOURCE, with_test_shares(rows, {"instances": 100, "inner_folds": None}))
     assert "Nadeau and Bengio 2003" in both
     assert f"{2 * BETTER} " in both
 

@@ -228,9 +228,7 @@ def run_cell(experiment, data, methods, point, repetition):
         # Every row holds its gap, which says more than a warning in a worker's log.
         warnings.simplefilter("ignore", ConvergenceWarning)
         task = data.task(point, repetition)
-        valid = getattr(task, "valid", None)
-        sizes = {"n_train": len(task.train), "n_valid": 0 if valid is None else len(valid)}
-        sizes |= {"n_test": len(task.test)}
+        sizes = {"n_train": len(task.train), "n_test": len(task.test)}
         for members in task.batches(methods):
             try:
                 outcomes = _run_batch(experiment, task, members, repetition)

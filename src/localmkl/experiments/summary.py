@@ -42,23 +42,22 @@ def finished(rows):
 def with_test_shares(rows, settings):
     """Return rows that split the same samples anew, with the share that corrects their tests.
 
-    `test_share` is the number of rows scored for each one that a method learns or chooses from. If a row does
-    not say how many these are, all that are not for training are scored where inner folds choose, and half of
-    them where the other half chooses.
+    `test_share` is the number of rows scored for each training row. If a row does not say how many are
+    scored, all that are not for training are where inner folds choose, and half of them elsewhere.
 
     Examples
     --------
     >>> rows = [{"n_train": 200, "score": 0.9}]
     >>> with_test_shares(rows, {"instances": 1000, "inner_folds": None})[0]["test_share"]
-    0.6666666666666666
+    2.0
     """
     return [row if "error" in row else {**row, "test_share": _test_share(row, settings)} for row in rows]
 
 
 def _test_share(row, settings):
     others = settings["instances"] - row["n_train"]
-    n_valid = row.get("n_valid", 0 if settings["inner_folds"] else others // 2)
-    return row.get("n_test", others - n_valid) / (row["n_train"] + n_valid)
+    n_valid = 0 if settings["inner_folds"] else others // 2
+    return row.get("n_test", others - n_valid) / row["n_train"]
 
 
 def row_key(row):
@@ -189,12 +188,17 @@ def _plain_table(experiment, table, marked):
 def _differences(experiment, rows):
     """Return a table of the differences between pairs of methods in the same repetitions."""
     points = sorted({row["point"] for row in finished(rows)})
+    known = {row["method"] for row in finished(rows)}
     body = [
         [f"{one} - {other}", *(_difference_text(difference(rows, one, other, point)) for point in points)]
         for one, other in experiment.pairs
+        if {one, other} <= known
     ]
+    if not body:
+        return []
     title = f"Differences in {experiment.metric}, in points: mean and standard error over repetitions"
-    said = f"{BETTER}: the second is significantly better, {WORSE}: the first, doubled as above."
+    doubled = ", doubled as above" if _test_shares(rows) else ""
+    said = f"{BETTER}: the second is significantly better, {WORSE}: the first{doubled}."
     return ["", f"{title}. {said}", "", *_align([experiment.axis, *map(str, points)], body)]
 
 
@@ -313,8 +317,8 @@ def _legend(experiment, rows):
         return f"{plain}."
     return (
         f"{plain}; {2 * BETTER}, {2 * WORSE}: by the test corrected for repetitions that use the same rows "
-        "as well (Nadeau and Bengio 2003: the variance of the mean is 1/k + rows scored / rows learned or "
-        "chosen from, times that of a difference)."
+        "as well (Nadeau and Bengio 2003: the variance of the mean is 1/k + test rows / training rows, times "
+        "that of a difference; strict where there are few training rows)."
     )
 
 

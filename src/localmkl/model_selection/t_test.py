@@ -20,15 +20,15 @@ def corrected_t_test(differences, test_share):
         With ``error^2 = (1 / n_splits + test_share) var(differences)``; p is that of a mean above zero.
         Without any variance p is 1, or 0 if the mean is above zero.
 
+    References
+    ----------
+    Nadeau, Bengio: Inference for the generalization error. Machine Learning 52, 2003.
+
     Examples
     --------
     >>> mean, error, t, p = corrected_t_test([0.1, 0.3, 0.2, 0.2], 0.25)
     >>> round(mean, 3), round(t, 3), round(p, 3)
     (0.2, 3.464, 0.02)
-
-    References
-    ----------
-    Nadeau, Bengio: Inference for the generalization error. Machine Learning 52, 2003.
     """
     differences = np.asarray(differences, dtype=np.float64)
     mean, n_splits = float(differences.mean()), len(differences)
