@@ -106,11 +106,13 @@ def test_folds_of_the_training_rows_choose_and_all_of_them_train(classes):
     assert blind["valid_score"] == outcome["valid_score"]
 
 
-def test_transductive_clusters_are_those_of_fit_with_unlabelled_rows(task):
-    method = replace(CLMKL, transductive=True)
-    gates = joint_memberships(task, method, seed=0)
+@pytest.mark.parametrize("unlabelled", [None, 15])
+def test_transductive_clusters_are_those_of_fit_with_unlabelled_rows(task, unlabelled):
+    method = replace(CLMKL, unlabelled=unlabelled)
+    gates = joint_memberships(task, method.grid["evenness"], unlabelled, seed=0)
     assert list(gates) == [0.8, 0.4]
-    rows = np.concatenate([task.train, task.valid, task.test])
+    others = (task.valid, task.test) if unlabelled is None else (task.valid[:7], task.test[:8])
+    rows = np.concatenate([task.train, *others])
     model = CLMKLClassifier("precomputed", n_clusters=3, evenness=0.4, random_state=0)
     model.fit(
         task.stack[np.ix_(task.train, task.train)],
@@ -125,9 +127,51 @@ def test_transductive_clusters_are_those_of_fit_with_unlabelled_rows(task):
     assert outcome["n_fits"] == 4
 
 
+def test_clusters_with_no_unlabelled_rows_are_those_of_the_training_rows(task):
+    gate = joint_memberships(task, (0.4,), 0, seed=0)[0.4]
+    model = _fit(task, CLMKL, {"evenness": 0.4, "p": 4 / 3})
+    np.testing.assert_allclose(gate[task.train], model.memberships_, atol=1e-8)
+    fresh = model.memberships(task.stack[np.ix_(task.test, task.train)])
+    np.testing.assert_allclose(gate[task.test], fresh, atol=1e-8)
+
+
+def test_more_rows_than_there_are_without_labels_are_refused(task):
+    with pytest.raises(ValueError, match="There are 70 rows without labels in this split, got 71"):
+        joint_memberships(task, (0.4,), 71, seed=0)
+
+
 def test_hard_transductive_clusters_are_hard(task):
-    (gate,) = joint_memberships(task, Method("HLMKL", "HLMKL", {"C": (1.0,)}, transductive=True), 0).values()
+    (gate,) = joint_memberships(task, (None,), None, 0).values()
     assert set(np.unique(gate)) == {0.0, 1.0}
+
+
+@pytest.mark.parametrize("unlabelled", [0, None])
+def test_candidates_that_two_methods_share_are_fitted_once(task, monkeypatch, unlabelled):
+    narrow = replace(CLMKL, unlabelled=unlabelled)
+    wide = replace(narrow, label="CLMKL+", grid={"C": (0.1, 10.0), "evenness": (1.0, 0.8, 0.4)})
+    tried = []
+
+    class Counting(protocol_module.MKLSearchCV):
+        def __init__(self, estimator, param_grid, *, scoring, cv, refit):
+            tried.extend(param_grid)
+            super().__init__(estimator, param_grid, scoring=scoring, cv=cv, refit=refit)
+
+    monkeypatch.setattr(protocol_module, "MKLSearchCV", Counting)
+    together = select_by_validation(task, [narrow, wide], area_under_curve, 0)
+    assert len(tried) == 6
+    assert [outcome["n_fits"] for outcome in together] == [4, 6]
+    for method, outcome in zip((narrow, wide), together, strict=True):
+        (alone,) = select_by_validation(task, [method], area_under_curve, 0)
+        assert outcome["valid_score"] == pytest.approx(alone["valid_score"], abs=0.01)
+    assert together[1]["valid_score"] >= together[0]["valid_score"]
+
+
+def test_an_evenness_of_one_makes_clmkl_the_same_as_mkl(task):
+    even = replace(CLMKL, grid={"C": (1.0,), "evenness": (1.0,)})
+    whole = Method("MKL", "MKL", {"C": (1.0,)}, {"p": 4 / 3})
+    (clmkl,) = select_by_validation(task, [even], area_under_curve, 0)
+    (mkl,) = select_by_validation(task, [whole], area_under_curve, 0)
+    assert clmkl["score"] == pytest.approx(mkl["score"], abs=0.01)
 
 
 def test_a_time_is_that_of_a_certified_fit(task):
@@ -148,6 +192,7 @@ def test_what_fails_is_a_row_and_the_others_run(monkeypatch):
     assert rows[0]["error"] == "RuntimeError: out of order"
     assert 0.5 < rows[1]["score"] <= 1.0
     assert {(row["point"], row["repetition"], row["n_train"]) for row in rows} == {(20, 4, 20)}
+    assert {row["n_test"] for row in rows} == {20}
 
 
 def test_threads_are_given_back():
@@ -164,7 +209,10 @@ def test_the_grids_are_those_of_the_paper():
     clmkl = next(method for method in splice.methods if method.label == "CLMKL, p = 4/3")
     np.testing.assert_allclose(clmkl.grid["C"], 10.0 ** np.arange(-1.0, 2.5, 0.5))
     np.testing.assert_allclose(sorted(clmkl.grid["evenness"]), np.linspace(0.4, 0.8, 8), atol=1e-6)
-    fits = sum(np.prod([len(v) for v in m.grid.values()]) for m in splice.methods if not m.slow)
+    plus = next(method for method in splice.methods if method.label == "CLMKL+, p = 4/3")
+    assert plus.grid == {**clmkl.grid, "evenness": (1.0, *clmkl.grid["evenness"])}
+    own = [m for m in splice.methods if not m.slow and not m.label.startswith("CLMKL+")]
+    fits = sum(np.prod([len(v) for v in m.grid.values()]) for m in own)
     assert fits * len(splice.points) * splice.repetitions == 97650
     protein = next(m for m in EXPERIMENTS["protein"].methods if m.label == "CLMKL, p = 1.2")
     np.testing.assert_allclose(sorted(protein.grid["evenness"]), np.linspace(0.4, 0.7, 8), atol=1e-6)

@@ -9,7 +9,9 @@ from localmkl.experiments.published import PROTEIN, SPLICE, TSS, Number
 @pytest.mark.parametrize("name", ["splice", "tss", "protein", "images"])
 def test_every_published_number_belongs_to_a_method_and_a_point(name):
     experiment = EXPERIMENTS[name]
-    assert set(experiment.published.numbers) <= {method.label for method in experiment.methods}
+    published = set(experiment.published.numbers)
+    ours = {method.label for method in experiment.methods if not method.label.startswith("CLMKL+")}
+    assert published == ours - ({"UNIF", "HLMKL"} if name == "images" else set())
     for cells in experiment.published.numbers.values():
         assert tuple(cells) == experiment.points
 

@@ -122,11 +122,28 @@ def test_other_grids_in_the_same_file_are_an_error(tmp_path):
         run_experiment(other, SOURCE, tmp_path, n_jobs=1)
 
 
+def test_methods_and_other_words_can_be_added_to_a_file(tmp_path):
+    first, second, _ = EXPERIMENT.methods
+    options = {"repetitions": 1, "points": [20], "n_jobs": 1}
+    alone = replace(EXPERIMENT, methods=(first,))
+    before = run_experiment(alone, SOURCE, tmp_path, **options)
+    other = replace(EXPERIMENT, methods=(second,), protocol="The same in other words.")
+    rows = run_experiment(other, SOURCE, tmp_path, **options)
+    assert rows[0] == before[0]
+    assert keys(rows) == [("UNIF", 20, 0), ("MKL", 20, 0)]
+    settings, written = read_results(result_path(tmp_path, EXPERIMENT, SOURCE))
+    assert written == rows
+    assert set(settings["grids"]) == {"UNIF", "MKL"}
+    assert settings["protocol"] == "The same in other words."
+
+
 def test_methods_are_chosen_by_family_or_label_and_slow_ones_by_name_only():
     splice = EXPERIMENTS["splice"]
     assert "LMKL" not in {method.label for method in choose_methods(splice, None)}
     assert [method.label for method in choose_methods(splice, ["LMKL"])] == ["LMKL"]
-    assert len(choose_methods(splice, ["CLMKL"])) == 3
+    plus = ["CLMKL+, p = 1", "CLMKL+, p = 4/3", "CLMKL+, p = 2"]
+    assert [method.label for method in choose_methods(splice, ["CLMKL+"])] == plus
+    assert set(plus) < {method.label for method in choose_methods(splice, ["CLMKL"])}
     assert [m.label for m in choose_methods(splice, ["CLMKL, p = 2", "UNIF"])] == ["UNIF", "CLMKL, p = 2"]
     with pytest.raises(ValueError, match=r"`methods` must be among .*, got 'SVM'"):
         choose_methods(splice, ["SVM"])

@@ -15,13 +15,16 @@ from localmkl.experiments.sources import (
     Localized,
     draw,
     load_acceptor,
+    load_digits_to_split,
     load_flowers_stack,
     load_fold_kernels,
     load_fold_sequences,
     load_fold_sources,
     load_generated_classes,
+    load_human,
     load_image_folder,
     load_small_digits,
+    load_small_digits_to_split,
     load_uci_as_promoters,
     load_uci_splice,
     promoter_columns,
@@ -106,6 +109,18 @@ def test_kernels_of_an_outer_fold_learn_from_its_training_rows_only():
         np.testing.assert_array_equal(task.stack.block(m)[within], other.stack.block(m)[within])
 
 
+def test_kernels_of_rows_learn_from_the_training_rows_of_each_split():
+    data = load_small_digits_to_split(60)
+    task = data.task(20, 1)
+    order = np.random.default_rng([0, 1]).permutation(60)
+    changed = data.X.copy()
+    changed[order[20:]] += 5.0
+    other = type(data)(changed, data.y, data.kernels).task(20, 1)
+    np.testing.assert_array_equal(task.y, data.y[order])
+    for m in range(task.stack.n_kernels):
+        np.testing.assert_array_equal(task.stack.block(m)[:20, :20], other.stack.block(m)[:20, :20])
+
+
 def test_localized_rows_are_those_of_the_generator_at_this_locality():
     task = Localized({"train": 20, "valid": 10, "test": 30}).task(0.5, 7)
     X, y, *_ = make_localized(60, locality=0.5, random_state=7)
@@ -141,6 +156,38 @@ def test_protein_kernels_from_their_sources_are_the_original_ones():
     cosines = load_fold_sources(cosine=True)
     np.testing.assert_allclose(np.diagonal(cosines.stack.grams, axis1=1, axis2=2), 1.0)
     assert cosines.description != ours.description
+
+
+@needs(*(f"human_{kind}_{part}" for kind in ("tata", "notata_core") for part in ("train", "dev", "test")))
+@pytest.mark.parametrize(("kind", "letters"), [("tata", 300), ("notata_core", 70)])
+def test_human_promoters_are_cut_where_transcription_starts(monkeypatch, kind, letters):
+    seen = {}
+
+    def keep(kernels, table, y, **options):  # the kernels take seconds
+        seen.update(table=table, y=y, **options)
+
+    monkeypatch.setattr(sources_module, "with_stack", keep)
+    load_human(kind)
+    before, after, whole = seen["table"][:, 1:].T
+    assert len(set(whole)) == len(whole) == 2510
+    assert {len(sequence) for sequence in whole} == {letters}
+    promoters = whole[seen["y"] == 1]
+    assert len(promoters) == 1255
+    letters = np.array([list(sequence) for sequence in promoters])
+    pairs = np.isin(letters[:, :-1], ["C", "T"]) & np.isin(letters[:, 1:], ["A", "G"])
+    shares = pairs.mean(axis=0)  # of a purine after a pyrimidine, as at a start
+    assert shares.max() > 0.65
+    assert {len(part) for part in before} == {int(shares.argmax()) + 1}
+    assert all(map(str.startswith, whole, before))
+    assert all(map(str.endswith, whole, after))
+    assert (seen["normalize"], seen["gate_kernel"]) == ("trace", 0)
+
+
+@needs("mfeat")
+def test_digits_to_split_are_a_hundred_of_each():
+    data = load_digits_to_split()
+    assert np.unique(data.y, return_counts=True)[1].tolist() == [100] * 10
+    assert len(data.kernels) == 6
 
 
 @needs("fold_train", "fold_test")

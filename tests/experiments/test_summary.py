@@ -5,11 +5,20 @@ import io
 
 import numpy as np
 import pytest
+from scipy.stats import t as t_distribution
 from scipy.stats import ttest_rel
 
 from localmkl.experiments import EXPERIMENTS
 from localmkl.experiments.figures import curves, draw_figure
-from localmkl.experiments.summary import BETTER, WORSE, tabulate, to_csv, to_markdown
+from localmkl.experiments.summary import (
+    BETTER,
+    WORSE,
+    difference,
+    tabulate,
+    to_csv,
+    to_markdown,
+    with_test_shares,
+)
 
 SPLICE = EXPERIMENTS["splice"]
 SOURCE = SPLICE.sources[0]
@@ -59,6 +68,46 @@ def test_cells_are_means_and_sample_deviations_with_paired_tests(scores):
     }
     assert table["HLMKL, p = 1"][50].record == (0, 20, 0)
     assert sum(table["UNIF"][50].record) == 20
+
+
+def test_marks_are_those_of_the_paired_t_test_and_doubled_by_the_corrected_one():
+    rng = np.random.default_rng(3)
+    reference = 0.9 + 0.01 * rng.normal(size=10)
+    scores = {"CLMKL, p = 4/3": reference}
+    settings = {"instances": 100, "inner_folds": None}
+    seen = set()
+    for shift in np.linspace(-0.03, 0.03, 13):
+        scores["UNIF"] = reference + shift + 0.01 * rng.normal(size=10)
+        rows = with_test_shares(make_rows(scores, n_train=50), settings)
+        cell = tabulate(SPLICE, rows)["UNIF"][50]
+        gap = scores["CLMKL, p = 4/3"] - scores["UNIF"]
+        mark = BETTER if gap.mean() > 0.0 else WORSE
+        t = gap.mean() / np.sqrt((1 / 10 + 25 / 50) * gap.var(ddof=1))
+        assert cell.mark == (mark if ttest_rel(gap, np.zeros(10)).pvalue < 0.05 else "")
+        assert cell.corrected == (mark if 2.0 * t_distribution.sf(abs(t), 9) < 0.05 else "")
+        assert difference(rows, "UNIF", "CLMKL, p = 4/3", 50)[2] == cell.mark + cell.corrected
+        seen.add(cell.mark + cell.corrected)
+    assert seen == {2 * BETTER, BETTER, "", WORSE, 2 * WORSE}
+
+
+def test_the_share_of_rows_scored_is_that_of_the_split():
+    folds, halves = ({"instances": 100, "inner_folds": k} for k in (5, None))
+    said = {"n_train": 40, "n_test": 20}
+    for row, settings, share in (
+        ({"n_train": 80}, folds, 20 / 80),
+        ({"n_train": 51}, halves, 25 / 51),
+        (said, halves, 20 / 40),
+    ):
+        assert with_test_shares([row], settings)[0]["test_share"] == pytest.approx(share)
+
+
+def test_the_summary_says_both_tests_where_rows_are_used_again(scores):
+    rows = make_rows(scores, n_train=50)
+    plain = to_markdown(SPLICE, SOURCE, rows)
+    assert "(paired t-test, 95 %, as in the paper)." in plain
+    both = to_markdown(SPLICE, SOURCE, with_test_shares(rows, {"instances": 100, "inner_folds": None}))
+    assert "Nadeau and Bengio 2003" in both
+    assert f"{2 * BETTER} " in both
 
 
 def test_pairs_are_matched_by_repetition_not_by_order(scores):
@@ -144,3 +193,18 @@ def test_the_figure_shows_what_the_table_says(tmp_path):
     draw_figure(SPLICE, SOURCE, rows, path)
     assert path.read_text() == first
     assert not draw_figure(EXPERIMENTS["protein"], SOURCE, rows, tmp_path / "none.svg")
+
+
+def test_a_turned_figure_has_the_methods_along_its_axis(tmp_path):
+    unlabelled = EXPERIMENTS["unlabelled"]
+    rows = make_rows({"CLMKL, u = 0": [0.8, 0.9], "CLMKL, u = all": [0.9, 0.9]})
+    rows += make_rows({"CLMKL, u = 0": [0.9, 0.9]}, point=100)
+    panels = curves(unlabelled, rows)
+    assert list(panels) == ["ours"]
+    ticks, means, _ = panels["ours"]["training size 50"]
+    assert ticks == ["u = 0", "u = all"]
+    np.testing.assert_allclose(means, [85, 90])
+    assert panels["ours"]["training size 100"][0] == ["u = 0"]
+    pytest.importorskip("matplotlib")
+    assert draw_figure(unlabelled, SOURCE, rows, tmp_path / "figure.svg")
+    assert "u, rows without labels" in (tmp_path / "figure.svg").read_text()

@@ -404,7 +404,7 @@ def fetch_human_promoters(kind="tata", *, data_home=None, base_url=None, downloa
     ----------
     kind : {"tata", "notata_core"}, default="tata"
         3065 promoters with a TATA box, 300 letters from -249 to +50, and as many other sequences; or
-        26,533 core promoters without one, 70 letters from -34 to +35, and as many others.
+        26,533 core promoters without one, 70 letters from -33 to +36, and as many others.
     data_home, base_url, download : optional
         As in `fetch_celegans_acceptor`.
 

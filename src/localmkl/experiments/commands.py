@@ -11,7 +11,7 @@ from localmkl.experiments.protocol import Source
 from localmkl.experiments.results import read_results
 from localmkl.experiments.runner import result_path, run_experiment
 from localmkl.experiments.sources import load_image_folder
-from localmkl.experiments.summary import to_csv, to_markdown
+from localmkl.experiments.summary import to_csv, to_markdown, with_test_shares
 
 
 def reproduce(
@@ -66,7 +66,7 @@ def reproduce(
     path = result_path(folder, experiment, source)
     _check_summaries(path, force)
     if run:
-        rows = run_experiment(
+        run_experiment(
             experiment,
             source,
             folder,
@@ -76,8 +76,8 @@ def reproduce(
             n_jobs=n_jobs,
             console=console,
         )
-    else:
-        rows = read_results(_existing(path))[1]
+    settings, rows = read_results(_existing(path))
+    rows = with_test_shares(rows, settings) if source.resampled else rows
     summary = to_markdown(experiment, source, rows)
     write_whole(path.with_suffix(".md"), summary.encode())
     write_whole(path.with_suffix(".csv"), to_csv(experiment, source, rows).encode())

@@ -25,10 +25,13 @@ LONG_AXIS = 30
 def curves(experiment, rows):
     """Return {panel: {method: (points, means, standard deviations)}} of what the figure shows.
 
-    Where the axis has one point, the scores stand along it.
+    Where the axis has one point, the scores stand along it; in a turned figure the methods do.
     """
     if len(experiment.points) == 1:
         shown = _scores(experiment, rows)
+        return {"ours": shown} if shown else {}
+    if experiment.turned:
+        shown = _turned(experiment, tabulate(experiment, rows))
         return {"ours": shown} if shown else {}
     ours = _means(tabulate(experiment, rows))
     others = {title: _means(tabulate(experiment, rows, name)) for name, title in experiment.also.items()}
@@ -65,6 +68,18 @@ def _scores(experiment, rows):
     return shown
 
 
+def _turned(experiment, table):
+    """Return {point: (methods, means, standard deviations)}."""
+    shown = {}
+    for point in experiment.points:
+        cells = {m: table[m][point] for m in experiment.figure if point in table.get(m, {})}
+        if cells:
+            ticks = [method.partition(", ")[2] for method in cells]
+            means, stds = zip(*((cell.mean, cell.std) for cell in cells.values()), strict=True)
+            shown[f"{experiment.axis} {point}"] = (ticks, list(means), list(stds))
+    return shown
+
+
 def _means(table):
     return {
         method: {point: (cell.mean, cell.std) for point, cell in cells.items()}
@@ -86,14 +101,15 @@ def draw_figure(experiment, source, rows, path):
     from matplotlib.figure import Figure
 
     seconds = experiment.metric == "seconds"
-    along = experiment.axis if len(experiment.points) > 1 else ""
+    along = experiment.turned or (experiment.axis if len(experiment.points) > 1 else "")
+    names = list(panels["ours"]) if experiment.turned else experiment.figure
     # Text as text and no date: the file stays small, and the same for the same rows.
     with rc_context({"svg.fonttype": "none", "svg.hashsalt": experiment.name}):
         figure = Figure(figsize=(4.4 * len(panels) + 1.8, 3.6), layout="constrained")
         shared = not seconds and not experiment.also
         axes = figure.subplots(1, len(panels), sharey=shared, squeeze=False)[0]
         for axis, (panel, methods) in zip(axes, panels.items(), strict=True):
-            for number, name in enumerate(experiment.figure):
+            for number, name in enumerate(names):
                 if name not in methods:
                     continue
                 points, means, stds = methods[name]

@@ -62,8 +62,9 @@ class Method:
         Parameter: values tried; of equal ones the first wins.
     fixed : dict
         Parameters that are not tried.
-    transductive : bool
-        Whether the partition is learned from validation and test rows too (their labels are not seen).
+    unlabelled : int or None
+        Rows of the validation and test rows that the partition is learned from too, labels unseen; None
+        stands for all of them.
     slow : bool
         Whether the method only runs when it is asked for by name.
     most : int or None
@@ -74,7 +75,7 @@ class Method:
     family: str
     grid: dict = field(default_factory=dict)
     fixed: dict = field(default_factory=dict)
-    transductive: bool = False
+    unlabelled: int | None = 0
     slow: bool = False
     most: int | None = None
 
@@ -102,7 +103,7 @@ class Task:
         """Return the methods that are searched together, of one family: their solutions are near."""
         families: dict = {}
         for method in methods:
-            families.setdefault((method.family, method.transductive), []).append(method)
+            families.setdefault((method.family, method.unlabelled), []).append(method)
         return list(families.values())
 
 
@@ -118,13 +119,15 @@ class Source:
         How near the paper's: one of `FIDELITIES`.
     load : callable
         Returns an object with ``task(point, repetition)`` and ``description`` (a dict for the settings). A
-        task is a `Task`, or has `train`, `batches` and ``outcomes(methods, seed)`` of its own.
+        task is a `Task`, or has `train`, `test`, `batches` and ``outcomes(methods, seed)`` of its own.
     duration : str
         How long a full run takes on two cores.
     files : tuple of str
         Files of the data home that it needs, keys of `localmkl.datasets.fetchers.FILES`.
     most : int or None
         The largest point of the axis that it has rows for.
+    resampled : bool
+        Whether repetitions split the same rows anew: then tests are corrected for it too.
     """
 
     name: str
@@ -134,6 +137,7 @@ class Source:
     duration: str
     files: tuple[str, ...] = ()
     most: int | None = None
+    resampled: bool = True
 
     def missing(self):
         """Return the files that are not in the data home."""
@@ -164,6 +168,8 @@ class Experiment:
         In words, for the summary.
     figure : tuple of str
         Labels of the methods that the figure shows.
+    turned : str
+        Title of the figure's axis where the methods stand along it, and every point has a line.
     folds : int or None
         Inner folds, where there is no validation set.
     also : dict of str to str
@@ -189,6 +195,7 @@ class Experiment:
     reference: str
     protocol: str
     figure: tuple[str, ...] = ()
+    turned: str = ""
     folds: int | None = None
     also: dict = field(default_factory=dict)
     costs: dict = field(default_factory=dict)
@@ -197,7 +204,7 @@ class Experiment:
 
     def quickened(self):
         """Return the one-minute version: a small data set, two values of each parameter."""
-        return replace(self, methods=tuple(method.thinned() for method in self.methods), **self.quick)
+        return replace(self, **{"methods": tuple(method.thinned() for method in self.methods), **self.quick})
 
 
 def accuracy(model, y, decisions):
@@ -221,6 +228,7 @@ def run_cell(experiment, data, methods, point, repetition):
         # Every row holds its gap, which says more than a warning in a worker's log.
         warnings.simplefilter("ignore", ConvergenceWarning)
         task = data.task(point, repetition)
+        sizes = {"n_train": len(task.train), "n_test": len(task.test)}
         for members in task.batches(methods):
             try:
                 outcomes = _run_batch(experiment, task, members, repetition)
@@ -228,7 +236,7 @@ def run_cell(experiment, data, methods, point, repetition):
                 outcomes = [{"error": f"{type(error).__name__}: {error}"}] * len(members)
             for method, outcome in zip(members, outcomes, strict=True):
                 key = {"method": method.label, "point": point, "repetition": repetition}
-                rows.append({**key, "seed": repetition, "n_train": len(task.train), **outcome})
+                rows.append({**key, "seed": repetition, **sizes, **outcome})
     return rows
 
 
@@ -287,26 +295,47 @@ def select_by_validation(task, methods, metric, seed):
         }
 
     split = [(task.train, np.concatenate([task.valid, task.test]))]
-    gates = joint_memberships(task, methods[0], seed) if methods[0].transductive else None
-    grids = [_grid(method, gates) for method in methods]
+    candidates, numbers = candidates_of(methods)
+    asked = candidates
+    if methods[0].unlabelled != 0:
+        asked = with_gates(candidates, task, methods[0].unlabelled, seed)
+    grids = [{name: [value] for name, value in candidate.items()} for candidate in asked]
     estimator = make_estimator(task, methods[0].family, seed)
     search = MKLSearchCV(estimator, grids, scoring=judge, cv=split, refit=False).fit(task.stack, task.y)
     outcomes = []
-    for candidates in _of_each_method(grids):
-        found = {name: np.asarray(values)[candidates] for name, values in search.cv_results_.items()}
+    for own in numbers:
+        found = {name: np.asarray(values)[own] for name, values in search.cv_results_.items()}
         best = int(np.argmax(found["mean_test_valid"]))
         outcomes.append(
             {
                 "score": float(found["mean_test_test"][best]),
                 "valid_score": float(found["mean_test_valid"][best]),
-                "parameters": _plain(found["params"][best], gates),
+                "parameters": _plain(candidates[own[best]]),
                 "gap": float(found["mean_test_gap"][best]),
                 "worst_gap": float(np.max(found["mean_test_gap"])),
-                "n_fits": len(found["params"]),
+                "n_fits": len(own),
                 "seconds": float(np.sum(found["mean_fit_time"] + found["mean_score_time"])),
             }
         )
     return outcomes
+
+
+def candidates_of(methods):
+    """Return the candidates of methods, equal ones once, and the numbers of each method's in its own order.
+
+    Examples
+    --------
+    >>> methods = Method("a", "MKL", {"C": (1, 2)}), Method("b", "MKL", {"C": (3, 1)})
+    >>> candidates_of(methods)
+    ([{'C': 1}, {'C': 2}, {'C': 3}], [[0, 1], [2, 0]])
+    """
+    known: dict = {}
+    numbers = []
+    for method in methods:
+        grid = {**method.grid, **{name: (value,) for name, value in method.fixed.items()}}
+        keys = [tuple(candidate.items()) for candidate in ParameterGrid(grid)]
+        numbers.append([known.setdefault(key, len(known)) for key in keys])
+    return [dict(key) for key in known], numbers
 
 
 def select_by_folds(task, methods, metric, n_folds, seed):
@@ -314,29 +343,30 @@ def select_by_folds(task, methods, metric, n_folds, seed):
     train, family = task.train, methods[0].family
     square, cross = task.stack[np.ix_(train, train)], task.stack[np.ix_(task.test, train)]
     y = task.y[train]
-    grids = [_grid(method, None) for method in methods]
+    candidates, numbers = candidates_of(methods)
     search = MKLSearchCV(
         make_estimator(task, family, seed),
-        grids,
+        [{name: [value] for name, value in candidate.items()} for candidate in candidates],
         scoring="accuracy" if metric is accuracy else "roc_auc",
         cv=StratifiedKFold(n_folds, shuffle=True, random_state=seed),
         refit=False,
     ).fit(square, y)
     outcomes = []
-    for candidates in _of_each_method(grids):
-        found = {name: np.asarray(values)[candidates] for name, values in search.cv_results_.items()}
+    for own in numbers:
+        found = {name: np.asarray(values)[own] for name, values in search.cv_results_.items()}
         best = int(np.argmax(found["mean_test_score"]))
+        chosen = candidates[own[best]]
         start = time.perf_counter()
-        model = make_estimator(task, family, seed).set_params(**found["params"][best]).fit(square, y)
+        model = make_estimator(task, family, seed).set_params(**chosen).fit(square, y)
         score = metric(model, task.y[task.test], model.decision_function(cross))
         spent = n_folds * float(np.sum(found["mean_fit_time"] + found["mean_score_time"]))
         outcomes.append(
             {
                 "score": float(score),
                 "valid_score": float(found["mean_test_score"][best]),
-                "parameters": _plain(found["params"][best]),
+                "parameters": _plain(chosen),
                 "gap": float(model.duality_gap_),
-                "n_fits": n_folds * len(found["params"]) + 1,
+                "n_fits": n_folds * len(own) + 1,
                 "seconds": spent + time.perf_counter() - start,
             }
         )
@@ -362,36 +392,40 @@ def time_fit(task, method, seed):
     }
 
 
-def _grid(method, gates):
-    """Return the grid of a method for the search; memberships that are known stand for the evenness."""
-    grid = {**method.grid, **{name: (value,) for name, value in method.fixed.items()}}
-    if gates is not None:
-        grid.pop("evenness", None)
-        grid["gate"] = tuple(gates.values())
-    return {name: list(values) for name, values in grid.items()}
+def with_gates(candidates, task, unlabelled, seed):
+    """Return the candidates with memberships that are known in the place of their evenness."""
+    levels = dict.fromkeys(candidate.get("evenness") for candidate in candidates)
+    gates = joint_memberships(task, levels, unlabelled, seed)
+    return [
+        {name: value for name, value in candidate.items() if name != "evenness"}
+        | {"gate": gates[candidate.get("evenness")]}
+        for candidate in candidates
+    ]
 
 
-def _of_each_method(grids):
-    """Return the numbers of each method's candidates in a search over all their grids."""
-    ends = np.cumsum([len(ParameterGrid(grid)) for grid in grids])
-    return np.split(np.arange(ends[-1]), ends[:-1])
+def joint_memberships(task, levels, unlabelled, seed):
+    """Return {evenness (None: hard): memberships of all rows}, from a partition of training and other rows.
 
-
-def joint_memberships(task, method, seed):
-    """Return {evenness (None: hard): memberships of all rows}, from a partition of all rows.
-
-    It is what ``fit(..., unlabeled=)`` learns: factors from the training rows, clusters from all.
+    It is what ``fit(..., unlabeled=)`` learns: factors from the training rows, clusters from these and
+    `unlabelled` others (None: all), half of them validation and half test rows; more hold the fewer.
     """
     rows = np.concatenate([task.train, task.valid, task.test])
+    most = len(rows) - len(task.train)
+    if unlabelled is not None and unlabelled > most:
+        raise ValueError(f"There are {most} rows without labels in this split, got {unlabelled}.")
+    half = len(task.valid) if unlabelled is None else unlabelled // 2
+    other = len(task.test) if unlabelled is None else unlabelled - half
+    n_train, n_valid = len(task.train), len(task.valid)
+    clustered = np.r_[: n_train + half, n_train + n_valid : n_train + n_valid + other]
     square = task.stack[np.ix_(task.train, task.train)]
     square.check_training()
     grams = NormalizedGrams(task.stack[np.ix_(rows, rows)], learn_factors(task.normalize, square))
     gram = grams.mean() if task.gate_kernel is None else grams.block(task.gate_kernel)
-    averages, offsets, _ = kernel_kmeans(gram, N_CLUSTERS, random_state=seed)
-    distances = offsets - 2.0 * gram @ averages
+    averages, offsets, _ = kernel_kmeans(gram[np.ix_(clustered, clustered)], N_CLUSTERS, random_state=seed)
+    distances = offsets - 2.0 * gram[:, clustered] @ averages
     gates = {}
-    for level in method.grid.get("evenness", (None,)):
-        tau = np.inf if level is None else tau_for_evenness(level, distances)
+    for level in levels:
+        tau = np.inf if level is None else tau_for_evenness(level, distances[clustered])
         matrix = np.zeros((task.stack.shape[0], N_CLUSTERS))
         matrix[:, 0] = 1.0  # rows that are in no part of this split are never looked at
         matrix[rows] = memberships(distances, tau)
@@ -399,10 +433,6 @@ def joint_memberships(task, method, seed):
     return gates
 
 
-def _plain(parameters, gates=None):
-    """Return chosen parameters as they can be written to a row: memberships by their evenness."""
-    parameters = dict(parameters)
-    if gates is not None:
-        gate = parameters.pop("gate")
-        parameters["evenness"] = next(level for level, other in gates.items() if np.array_equal(gate, other))
+def _plain(parameters):
+    """Return chosen parameters as they can be written to a row."""
     return {name: value if value is None else float(value) for name, value in sorted(parameters.items())}

@@ -27,7 +27,8 @@ class ResultFile:
         A ``.jsonl`` file; it is made with its folder if it is not there, from the rows of a ``.jsonl.gz``
         file beside it if there are any.
     settings : dict
-        What gives the rows their meaning. A file with other settings is refused.
+        What gives the rows their meaning. A file with other settings is refused; but methods may be added to
+        the `grids`, and the `protocol` is for readers: that of the last run stays.
 
     Examples
     --------
@@ -56,7 +57,12 @@ class ResultFile:
             whole = _whole_lines(self.path.read_bytes())
             settings, self.rows = _parse(self.path, whole)
             check_settings(self.path, settings, self.settings)
-            os.truncate(self.path, len(whole))
+            self.settings = _joined(settings, self.settings)
+            if self.settings == settings:
+                os.truncate(self.path, len(whole))
+            else:
+                _, _, lines = whole.partition(b"\n")
+                write_whole(self.path, _line({"settings": self.settings}) + lines)
         except BaseException:
             self._lock.close()
             raise
@@ -82,13 +88,27 @@ def read_results(path):
 
 def check_settings(path, found, expected):
     """Raise unless a file's settings are the expected ones, and say which differ."""
-    differing = [key for key in {**found, **expected} if found.get(key) != expected.get(key)]
+    differing = [key for key in {**found, **expected} if _differ(key, found.get(key), expected.get(key))]
     if differing:
         pairs = "; ".join(f"{key}: {found.get(key)!r} there, {expected.get(key)!r} now" for key in differing)
         raise ValueError(
             f"{str(path)!r} holds rows of other settings ({pairs}); go on with those settings, or choose "
             "another folder."
         )
+
+
+def _differ(key, found, expected):
+    """Return whether a setting has changed the meaning of rows."""
+    if key == "grids" and found and expected:
+        return any(found[label] != expected[label] for label in found.keys() & expected.keys())
+    return key != "protocol" and found != expected
+
+
+def _joined(found, expected):
+    """Return the expected settings, with the methods of both."""
+    if "grids" not in expected:
+        return expected
+    return {**expected, "grids": {**found["grids"], **expected["grids"]}}
 
 
 def provenance():

@@ -31,7 +31,8 @@ def run_experiment(
     repetitions : int, optional
         As many as the experiment has by default; more can be added later.
     points, methods : sequence, optional
-        Some of the experiment's: methods by family or label. By default all points, and all methods that
+        Some of the experiment's: methods by family, label or what precedes its comma. By default all points,
+        and all methods that
         are not slow.
     n_jobs : int, optional
         Worker processes; one per core by default. Timings are always taken by one.
@@ -112,14 +113,18 @@ def settings_of(experiment, source, data):
 
 
 def choose_methods(experiment, names):
-    """Return the methods of these families or labels; all that are not slow by default."""
+    """Return the methods of these families, labels or kinds; all that are not slow by default.
+
+    A kind is what precedes the comma of a label: "CLMKL+" of "CLMKL+, p = 1".
+    """
     if names is None:
         return [method for method in experiment.methods if not method.slow]
-    known = {name for method in experiment.methods for name in (method.family, method.label)}
+    of_each = [{m.family, m.label, m.label.partition(",")[0]} for m in experiment.methods]
+    known = set().union(*of_each)
     for name in names:
         if name not in known:
             raise ValueError(f"`methods` must be among {', '.join(sorted(known))}, got {name!r}.")
-    return [method for method in experiment.methods if {method.family, method.label} & set(names)]
+    return [method for method, own in zip(experiment.methods, of_each, strict=True) if own & set(names)]
 
 
 def choose_points(experiment, points):

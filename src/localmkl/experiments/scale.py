@@ -75,6 +75,11 @@ class Draw:
         """The numbers of the training rows; those of the test rows follow."""
         return np.arange(len(self.y))
 
+    @property
+    def test(self):
+        """The numbers of the test rows."""
+        return np.arange(len(self.y), len(self.y) + len(self.y_test))
+
     def batches(self, methods):
         """Return the methods that run together: those with as many landmarks."""
         ranks = dict.fromkeys(method.fixed["n_components"] for method in methods)
@@ -112,7 +117,7 @@ class Draw:
             features = fit_features(self._fitted, landmarks, len(landmarks))
             rows = np.concatenate([self.X, self.X_test])
             stack = FactorStack.of_table(features.transform(rows), features.widths)
-            known = ((self.X_test, np.arange(len(self.y), len(rows))),)
+            known = ((self.X_test, self.test),)
             context = FoldContext(stack, self.train, self._fitted, features=features, known=known)
             self._contexts[rank] = context, time.perf_counter() - start
         return self._contexts[rank]

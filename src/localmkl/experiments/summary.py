@@ -2,6 +2,7 @@
 
 A mark compares with the experiment's reference method by a paired t-test over repetitions at the 95 % level:
 a bullet (•) where the reference is significantly better, as in the paper, a circle (∘) where it is worse.
+Where repetitions split the same rows anew, a mark is doubled if the test corrected for this agrees.
 """
 
 import csv
@@ -10,9 +11,9 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.stats import ttest_rel
 
 from localmkl.experiments.protocol import TOL
+from localmkl.model_selection.t_test import corrected_t_test
 
 BETTER, WORSE = "•", "∘"
 LEVEL = 0.05
@@ -27,6 +28,8 @@ class Cell:
     std: float
     n: int
     mark: str
+    corrected: str
+    """The mark of the test that is corrected for rows used again, where they are."""
     record: tuple[int, int, int]
     """Repetitions in which the method is better than, equal to, worse than the reference."""
 
@@ -34,6 +37,27 @@ class Cell:
 def finished(rows):
     """Return the rows that hold a score, the last of each kind."""
     return list({row_key(row): row for row in rows if "error" not in row}.values())
+
+
+def with_test_shares(rows, settings):
+    """Return rows that split the same samples anew, with the share that corrects their tests.
+
+    `test_share` is the number of rows scored for each training row. If a row does not say how many are
+    scored, all that are not for training are where inner folds choose, and half of them elsewhere.
+
+    Examples
+    --------
+    >>> rows = [{"n_train": 200, "score": 0.9}]
+    >>> with_test_shares(rows, {"instances": 1000, "inner_folds": None})[0]["test_share"]
+    2.0
+    """
+    return [row if "error" in row else {**row, "test_share": _test_share(row, settings)} for row in rows]
+
+
+def _test_share(row, settings):
+    others = settings["instances"] - row["n_train"]
+    n_valid = 0 if settings["inner_folds"] else others // 2
+    return row.get("n_test", others - n_valid) / row["n_train"]
 
 
 def row_key(row):
@@ -45,6 +69,7 @@ def tabulate(experiment, rows, score="score"):
     """Return {method: {point: Cell}} of a score in the experiment's order, of what is there."""
     scale = 1.0 if experiment.metric == "seconds" else 100.0
     scores: dict = defaultdict(dict)
+    shares = _test_shares(rows)
     for row in finished(rows):
         if score in row:
             scores[row["method"], row["point"]][row["repetition"]] = scale * row[score]
@@ -53,7 +78,10 @@ def tabulate(experiment, rows, score="score"):
     for method in experiment.methods:
         cells = {
             point: _cell(
-                experiment, scores[method.label, point], scores.get((experiment.reference, point), {})
+                experiment,
+                scores[method.label, point],
+                scores.get((experiment.reference, point), {}),
+                shares.get(point),
             )
             for point in points
             if (method.label, point) in scores
@@ -63,23 +91,39 @@ def tabulate(experiment, rows, score="score"):
     return table
 
 
-def _cell(experiment, own, reference):
+def _test_shares(rows):
+    """Return {point: share of rows scored}, where there is one."""
+    shares = defaultdict(list)
+    for row in finished(rows):
+        if "test_share" in row:
+            shares[row["point"]].append(row["test_share"])
+    return {point: float(np.mean(found)) for point, found in shares.items()}
+
+
+def _cell(experiment, own, reference, share):
     values = np.array(list(own.values()))
     shared = sorted(own.keys() & reference.keys())
     ours, theirs = (np.array([scores[k] for k in shared]) for scores in (own, reference))
     record = int(np.sum(ours > theirs)), int(np.sum(ours == theirs)), int(np.sum(ours < theirs))
     std = float(values.std(ddof=1)) if len(values) > 1 else 0.0
-    mark = "" if experiment.metric == "seconds" else _mark(ours, theirs)
-    return Cell(float(values.mean()), std, len(values), mark, record)
+    marks = ("", "") if experiment.metric == "seconds" else _marks(ours, theirs, share)
+    return Cell(float(values.mean()), std, len(values), marks[0], marks[1], record)
 
 
-def _mark(ours, theirs):
-    """Return the verdict of a paired t-test on the reference (`theirs`)."""
+def _marks(ours, theirs, share):
+    """Return the verdicts of the paired t-test on the reference (`theirs`), plain and corrected.
+
+    Without a share of rows that are scored again and again there is no corrected one.
+    """
     if len(ours) < 2 or np.ptp(ours - theirs) == 0.0:
-        return ""
-    if ttest_rel(theirs, ours).pvalue >= LEVEL:
-        return ""
-    return BETTER if theirs.mean() > ours.mean() else WORSE
+        return "", ""
+    sign, mark = (1.0, BETTER) if theirs.mean() > ours.mean() else (-1.0, WORSE)
+
+    def verdict(share):
+        two_sided = 2.0 * corrected_t_test(sign * (theirs - ours), share)[3]
+        return mark if two_sided < LEVEL else ""
+
+    return verdict(0.0), "" if share is None else verdict(share)
 
 
 def to_markdown(experiment, source, rows):
@@ -92,7 +136,7 @@ def to_markdown(experiment, source, rows):
         f"- Paper: {published.source}. {published.claim} {published.notes}".rstrip(),
         f"- Data: {source.what} ({source.fidelity}).",
         f"- Protocol: {experiment.protocol}",
-        f"- {_repetitions(experiment, table)} {_legend(experiment)}",
+        f"- {_repetitions(experiment, table)} {_legend(experiment, rows)}".rstrip(),
         f"- {_certificates(rows)}",
         "",
     ]
@@ -135,8 +179,9 @@ def _plain_table(experiment, table, marked):
     points = sorted({point for cells in table.values() for point in cells})
     body = []
     for method, cells in table.items():
-        shown = cells if marked else {point: replace(cell, mark="") for point, cell in cells.items()}
-        body.append([method, *(_text(experiment, shown.get(point)) for point in points)])
+        if not marked:
+            cells = {point: replace(cell, mark="", corrected="") for point, cell in cells.items()}
+        body.append([method, *(_text(experiment, cells.get(point)) for point in points)])
     return _align([experiment.axis, *map(str, points)], body)
 
 
@@ -148,12 +193,13 @@ def _differences(experiment, rows):
         for one, other in experiment.pairs
     ]
     title = f"Differences in {experiment.metric}, in points: mean and standard error over repetitions"
-    said = f"{BETTER}: the second is significantly better, {WORSE}: the first."
+    doubled = ", doubled as above" if _test_shares(rows) else ""
+    said = f"{BETTER}: the second is significantly better, {WORSE}: the first{doubled}."
     return ["", f"{title}. {said}", "", *_align([experiment.axis, *map(str, points)], body)]
 
 
 def difference(rows, one, other, point):
-    """Return mean, standard error and mark of a method's lead over another, in points; None without any.
+    """Return mean, standard error and marks of a method's lead over another, in points; None without any.
 
     Examples
     --------
@@ -171,7 +217,8 @@ def difference(rows, one, other, point):
         return None
     ours, theirs = (np.array([scores[label][k] for k in shared]) for label in (one, other))
     error = np.std(ours - theirs, ddof=1) / np.sqrt(len(shared)) if len(shared) > 1 else 0.0
-    return float(np.mean(ours - theirs)), float(error), _mark(ours, theirs)
+    marks = _marks(ours, theirs, _test_shares(rows).get(point))
+    return float(np.mean(ours - theirs)), float(error), "".join(marks)
 
 
 def _difference_text(lead):
@@ -199,7 +246,7 @@ def _methods(experiment, table):
 
 def _advantages(experiment, table, points):
     """Return lines with the reference's lead over the best method of another kind, ours and the paper's."""
-    kind = {method.label: (method.family, method.transductive) for method in experiment.methods}
+    kind = {method.label: (method.family, method.unlabelled) for method in experiment.methods}
     means = {"ours": {m: {p: c.mean for p, c in cells.items()} for m, cells in table.items()}}
     if any(point in cells for cells in experiment.published.numbers.values() for point in points):
         numbers = experiment.published.numbers.items()
@@ -226,7 +273,7 @@ def _text(experiment, cell):
     if experiment.metric == "seconds":
         return f"{cell.mean:.3g} ± {cell.std:.2g}"
     spread = f" ± {cell.std:.1f}" if cell.n > 1 else ""
-    return f"{cell.mean:.1f}{spread}{cell.mark}"
+    return f"{cell.mean:.1f}{spread}{cell.mark}{cell.corrected}"
 
 
 def _published_text(number):
@@ -255,12 +302,19 @@ def _repetitions(experiment, table):
     return f"Mean and standard deviation of {kind} over {number} repetition{plural}{fewer}."
 
 
-def _legend(experiment):
+def _legend(experiment, rows):
     if experiment.metric == "seconds":
         return ""
-    return (
+    plain = (
         f"{BETTER}: {experiment.reference} is significantly better, {WORSE}: significantly worse "
-        "(paired t-test, 95 %)."
+        "(paired t-test, 95 %, as in the paper)"
+    )
+    if not _test_shares(rows):
+        return f"{plain}."
+    return (
+        f"{plain}; {2 * BETTER}, {2 * WORSE}: by the test corrected for repetitions that use the same rows "
+        "as well (Nadeau and Bengio 2003: the variance of the mean is 1/k + test rows / training rows, times "
+        "that of a difference; strict where there are few training rows)."
     )
 
 
@@ -295,7 +349,7 @@ def _provenance(rows):
 
 
 CSV_COLUMNS = (
-    *("experiment", "data", "fidelity", "method", "point", "n", "mean", "std", "mark"),
+    *("experiment", "data", "fidelity", "method", "point", "n", "mean", "std", "mark", "corrected_mark"),
     *("better", "equal", "worse", "median_C", "median_evenness", "worst_gap", "mean_seconds"),
     *("published_mean", "published_std", "published_bullet"),
 )
@@ -325,6 +379,7 @@ def to_csv(experiment, source, rows):
                 "mean": f"{cell.mean:.6g}",
                 "std": f"{cell.std:.4g}",
                 "mark": cell.mark,
+                "corrected_mark": cell.corrected,
                 **dict(zip(("better", "equal", "worse"), cell.record, strict=True)),
                 "median_C": _median(members, "C"),
                 "median_evenness": _median(members, "evenness"),

@@ -12,9 +12,10 @@ Where a model has ``gate="groups"`` and no column of its rows holds them, functi
 from localmkl.inference.choosing import ClusterChoice, choose_clusters
 from localmkl.inference.comparing import Comparison, compare_methods
 from localmkl.inference.describing import ClusterTraits, Trait, describe_clusters
-from localmkl.inference.locality import LocalityTest, corrected_t_test, locality_test, permutation_p_value
+from localmkl.inference.locality import LocalityTest, locality_test, permutation_p_value
 from localmkl.inference.selection import false_choices
 from localmkl.inference.stability import Stability, stability
+from localmkl.model_selection.t_test import corrected_t_test
 
 __all__ = [
     "ClusterChoice",

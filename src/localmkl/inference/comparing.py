@@ -16,11 +16,11 @@ from sklearn.utils import check_random_state
 from localmkl._checks import check_integer
 from localmkl._sklearn import count_rows, split_rows
 from localmkl.estimators.groups import Grouped, as_groups
-from localmkl.inference.locality import corrected_t_test
 from localmkl.inference.refits import OWN_LOSS, own_loss
 from localmkl.inference.splits import N_SPLITS, given_splits, random_splits
 from localmkl.inference.work import Work, contents_of
 from localmkl.model_selection.search import check_scorer, rows_to_slice
+from localmkl.model_selection.t_test import corrected_t_test
 from localmkl.stacks import Stack
 
 LEVEL = 0.9

@@ -19,6 +19,7 @@ from localmkl.inference.splits import given_splits, random_folds, random_splits
 from localmkl.inference.work import Work, contents_of
 from localmkl.model_selection.grams import SharedGrams
 from localmkl.model_selection.search import check_scorer
+from localmkl.model_selection.t_test import corrected_t_test
 
 
 @dataclass(frozen=True)
@@ -175,36 +176,6 @@ def locality_test(
         }
         shuffled = work.do(_score_shuffled, fixed, shuffles)
     return _result(scoring, splits, pairs, shuffled, work.interrupted)
-
-
-def corrected_t_test(differences, test_share):
-    """Return mean, standard error, t and one-sided p of the corrected resampled t-test.
-
-    Parameters
-    ----------
-    differences : array-like of shape (n_splits,)
-        Of the scores of two models on the same splits.
-    test_share : float
-        Rows that are scored for each one that is trained on.
-
-    Returns
-    -------
-    mean, error, t, p : float
-        With ``error^2 = (1 / n_splits + test_share) var(differences)``; p is that of a mean above zero.
-        Without any variance p is 1, or 0 if the mean is above zero.
-
-    Examples
-    --------
-    >>> mean, error, t, p = corrected_t_test([0.1, 0.3, 0.2, 0.2], 0.25)
-    >>> round(mean, 3), round(t, 3), round(p, 3)
-    (0.2, 3.464, 0.02)
-    """
-    differences = np.asarray(differences, dtype=np.float64)
-    mean, n_splits = float(differences.mean()), len(differences)
-    error = float(np.sqrt((1.0 / n_splits + test_share) * differences.var(ddof=1)))
-    if error == 0.0:
-        return mean, error, float(np.sign(mean)) * np.inf if mean else 0.0, 0.0 if mean > 0.0 else 1.0
-    return mean, error, mean / error, float(stats.t.sf(mean / error, n_splits - 1))
 
 
 def permutation_p_value(statistic, permuted):

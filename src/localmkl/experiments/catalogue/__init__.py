@@ -6,12 +6,13 @@ from localmkl.experiments.catalogue.incomplete import OMICS, STORIES
 from localmkl.experiments.catalogue.organisms import ORGANISMS
 from localmkl.experiments.catalogue.proteins import PROTEIN
 from localmkl.experiments.catalogue.scale import SCALE
-from localmkl.experiments.catalogue.sites import GATE_KERNELS, SPLICE, TIME, TRANSDUCTION, TSS
+from localmkl.experiments.catalogue.sites import GATE_KERNELS, SPLICE, TIME, TSS
+from localmkl.experiments.catalogue.transduction import TRANSDUCTION, TRANSDUCTION_CLASSES, UNLABELLED
 
 EXPERIMENTS = {
     experiment.name: experiment
     for experiment in (
-        *(SPLICE, TSS, PROTEIN, IMAGES, TIME, LOCALIZED, TRANSDUCTION, GATE_KERNELS),
-        *(ORGANISMS, SCALE, STORIES, OMICS),
+        *(SPLICE, TSS, PROTEIN, IMAGES, TIME, LOCALIZED, TRANSDUCTION, TRANSDUCTION_CLASSES, UNLABELLED),
+        *(GATE_KERNELS, ORGANISMS, SCALE, STORIES, OMICS),
     )
 }

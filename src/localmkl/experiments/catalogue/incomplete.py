@@ -106,6 +106,7 @@ OMICS = Experiment(
             incomplete.load_omics,
             "30 minutes",
             incomplete.OMICS_FILES,
+            resampled=False,
         ),
         Source(
             "redrawn",
@@ -141,7 +142,12 @@ OMICS = Experiment(
     quick={
         "sources": (
             Source(
-                "quick", "120 generated rows in three views", "generated", incomplete.load_quick_omics, ""
+                "quick",
+                "120 generated rows in three views",
+                "generated",
+                incomplete.load_quick_omics,
+                "",
+                resampled=False,
             ),
         ),
         "points": (0, 40),

@@ -16,15 +16,23 @@ def falling(low, high):
 
 
 def table_methods(norms, evenness):
-    """Return the rows of a table: p is not tuned but a row of its own."""
+    """Return the rows of a table: p is not tuned but a row of its own.
+
+    CLMKL+ may choose an evenness of 1 too, that is MKL, where the paper's range forbids it to give up its
+    clusters.
+    """
     grid = {"C": COSTS}
+    ranges = {"CLMKL": evenness}
+    if 1.0 not in evenness:
+        ranges["CLMKL+"] = (1.0, *evenness)
     return (
         Method("UNIF", "UNIF", grid),
         Method("LMKL", "LMKL", grid, slow=True),
         *(Method(f"MKL, p = {name}", "MKL", grid, {"p": p}) for name, p in norms.items()),
         *(Method(f"HLMKL, p = {name}", "HLMKL", grid, {"p": p}) for name, p in norms.items()),
         *(
-            Method(f"CLMKL, p = {name}", "CLMKL", {**grid, "evenness": evenness}, {"p": p})
+            Method(f"{kind}, p = {name}", "CLMKL", {**grid, "evenness": values}, {"p": p})
+            for kind, values in ranges.items()
             for name, p in norms.items()
         ),
     )

@@ -22,6 +22,7 @@ PROTEIN = Experiment(
             data.load_fold_sources,
             "30 minutes",
             SOURCE_FILES,
+            resampled=False,
         ),
         Source(
             "full-cosine",
@@ -30,6 +31,7 @@ PROTEIN = Experiment(
             partial(data.load_fold_sources, cosine=True),
             "30 minutes",
             SOURCE_FILES,
+            resampled=False,
         ),
         Source(
             "rank-27",
@@ -38,6 +40,7 @@ PROTEIN = Experiment(
             data.load_fold_kernels,
             "40 minutes",
             ("fold_kernels", "fold_train", "fold_test"),
+            resampled=False,
         ),
         Source(
             "sequences",
@@ -47,6 +50,7 @@ PROTEIN = Experiment(
             data.load_fold_sequences,
             "25 minutes",
             ("fold_train", "fold_test"),
+            resampled=False,
         ),
     ),
     methods=table_methods({"1": 1.0, "1.2": 1.2, "2": 2.0}, falling(0.4, 0.7)),
@@ -61,7 +65,14 @@ PROTEIN = Experiment(
     "all of them. A repetition changes the folds and the seed of k-means.",
     quick={
         "sources": (
-            Source("quick", "generated rows of three classes", "generated", data.load_generated_classes, ""),
+            Source(
+                "quick",
+                "generated rows of three classes",
+                "generated",
+                data.load_generated_classes,
+                "",
+                resampled=False,
+            ),
         ),
         "points": (60,),
         "repetitions": 2,

@@ -37,6 +37,7 @@ SCALE = Experiment(
             partial(scale.load_sequences, scale.fetch_acceptors, 20000),
             "two hours",
             ("acceptor_398",),
+            resampled=False,
         ),
         Source(
             "promoter",
@@ -46,6 +47,7 @@ SCALE = Experiment(
             "one hour",
             tuple(f"human_notata_core_{part}" for part in ("train", "dev", "test")),
             most=40000,
+            resampled=False,
         ),
     ),
     methods=scaled_methods(),
@@ -70,7 +72,14 @@ SCALE = Experiment(
     "p = 4/3, three clusters, evenness 0.7: the defaults but for C, none is tuned.",
     quick={
         "sources": (
-            Source("quick", "300 shipped splice junctions, three kernels", "stand-in", scale.load_quick, ""),
+            Source(
+                "quick",
+                "300 shipped splice junctions, three kernels",
+                "stand-in",
+                scale.load_quick,
+                "",
+                resampled=False,
+            ),
         ),
         "points": (60, 150),
         "repetitions": 2,
