@@ -32,8 +32,7 @@ def run_experiment(
         As many as the experiment has by default; more can be added later.
     points, methods : sequence, optional
         Some of the experiment's: methods by family, label or what precedes its comma. By default all points,
-        and all methods that
-        are not slow.
+        and all methods that are not slow.
     n_jobs : int, optional
         Worker processes; one per core by default. Timings are always taken by one.
     console : rich.console.Console, optional
