@@ -1,5 +1,6 @@
 """Run the cells of an experiment that are not there yet, over all cores, and keep every row at once."""
 
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 
@@ -45,7 +46,9 @@ def run_experiment(
     chosen = choose_methods(experiment, methods)
     points = choose_points(experiment, points)
     repetitions = experiment.repetitions if repetitions is None else repetitions
-    data = source.load()
+    waiting = nullcontext() if console is None else console.status(f"Reading {source.name}")
+    with waiting:  # images are described here, once, for minutes
+        data = source.load()
     with ResultFile(result_path(folder, experiment, source), settings_of(experiment, source, data)) as file:
         done = {row_key(row) for row in finished(file.rows)}
         cells = []
