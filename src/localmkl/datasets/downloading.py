@@ -132,7 +132,7 @@ def _download(file, path, server):
         known = f" ({_public(file)})" if file.url and (server or file.recipe) else ""
         raise OSError(
             f"{url!r} cannot be downloaded ({said}); put the file at {str(path)!r}{known}, or name another "
-            "server by `base_url`."
+            f"server by `base_url` or {DATA_URL}."
         ) from error
     try:
         content = recipe.undo(received) if server else received
