@@ -30,8 +30,13 @@ class DownloadWarning(UserWarning):
     --------
     Nothing is downloaded where it is an error:
 
-    >>> import warnings
-    >>> warnings.simplefilter("error", DownloadWarning)  # doctest: +SKIP
+    >>> import tempfile, warnings
+    >>> from localmkl.datasets import DownloadWarning, fetch_mfeat
+    >>> with tempfile.TemporaryDirectory() as empty, warnings.catch_warnings():
+    ...     warnings.simplefilter("error", DownloadWarning)
+    ...     fetch_mfeat(data_home=empty)  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    localmkl.datasets.downloading.DownloadWarning: Downloading 1 file (3.5 MB) of mfeat, 2000 handwritten ...
     """
 
 
