@@ -1,8 +1,7 @@
 import bz2
 import functools
-import hashlib
-import threading
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+import gzip
+import io
 
 import numpy as np
 import pytest
@@ -25,6 +24,7 @@ FOLDS = (
     "FOLD(1) here refers to fold index 1.\n\n"
     "FOLD (1)  Globin\n>p\nMK V\nLA\n>q\nAC\nFOLD  (3) OTHER\n>r \nWWX\n"
 )
+HUMAN = b"sequence,label\nACGT,1\nAGGT,0\n"
 
 
 def small_files():
@@ -39,8 +39,6 @@ def small_files():
         return f" label={1 if i % 3 == 0 else -1}"
 
     def matlab(views, y):
-        import io
-
         cells = np.empty((len(views), 1), dtype=object)
         cells[:, 0] = views
         buffer = io.BytesIO()
@@ -59,6 +57,7 @@ def small_files():
         **sources,
         "acceptor_82": fasta(9, 82, labelled),
         "acceptor_398": bz2.compress(fasta(6, 398, labelled)),
+        **{f"human_tata_{part}": gzip.compress(HUMAN) for part in ("train", "dev", "test")},
         "mouse_epd": fasta(2, 251, lambda i: ""),
         "mouse_dbtss": fasta(3, 251, lambda i: ""),
         "mouse_rest": fasta(4, 251, lambda i: " the same name"),
@@ -70,81 +69,41 @@ def small_files():
 
 
 @pytest.fixture
-def server(tmp_path, monkeypatch):
-    """Yield the address of a server on loopback with small files under the right names and checksums."""
-    pytest.importorskip("pooch")
-    folder = tmp_path / "server"
-    files = {}
+def home(tmp_path, monkeypatch):
+    """Fill a data home with small files, and nothing else to fall back to."""
+    monkeypatch.setenv("LOCALMKL_DATA", str(tmp_path))
     for key, content in small_files().items():
-        file = fetchers.FILES[key]
-        path = folder / file.path
+        path = tmp_path / fetchers.FILES[key].path
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)
-        files[key] = fetchers.DataFile(file.path, hashlib.sha256(content).hexdigest(), file.what)
-    monkeypatch.setattr(fetchers, "FILES", files)
-    monkeypatch.setenv("no_proxy", "127.0.0.1")
-
-    class Quiet(SimpleHTTPRequestHandler):
-        def log_message(self, *arguments):
-            pass
-
-    running = ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=str(folder)))
-    thread = threading.Thread(target=running.serve_forever, args=(0.02,), daemon=True)
-    thread.start()
-    yield f"http://127.0.0.1:{running.server_port}/"
-    running.shutdown()
-    running.server_close()
-    thread.join()
 
 
-def test_files_are_downloaded_once_checked_and_then_read_from_the_data_home(server, tmp_path, monkeypatch):
-    home = tmp_path / "home"
-    data = fetch_celegans_acceptor(82, data_home=home, base_url=server)
-    assert data.sequences.shape == (9,)
-    assert data.y.tolist() == [1, -1, -1] * 3
-    assert (home / "celegans_acceptor" / "C_elegans_acc_seq.fa").exists()
-    again = fetch_celegans_acceptor(82, data_home=home, download=False)
-    np.testing.assert_array_equal(again.sequences, data.sequences)
-    monkeypatch.setenv("LOCALMKL_DATA", str(home))
-    monkeypatch.setenv("LOCALMKL_DATA_URL", server)
-    assert {len(x) for x in fetch_celegans_acceptor(398).sequences} == {398}
-    assert fetch_mouse_promoters().y.tolist() == [1] * 2 + [-1] * 4
-    assert fetch_mouse_promoters("dbtss").y.tolist() == [1] * 3 + [-1] * 4
-    assert fetch_mouse_promoters("both").y.tolist() == [1] * 5 + [-1] * 4
-    fold = fetch_protein_fold()
+def test_files_of_the_data_home_are_read_into_arrays(home):
+    assert fetch_celegans_acceptor(download=False).y.tolist() == [1, -1, -1] * 3
+    assert {len(x) for x in fetch_celegans_acceptor(398, download=False).sequences} == {398}
+    assert fetch_mouse_promoters(download=False).y.tolist() == [1] * 2 + [-1] * 4
+    assert fetch_mouse_promoters("dbtss", download=False).y.tolist() == [1] * 3 + [-1] * 4
+    assert fetch_mouse_promoters("both", download=False).y.tolist() == [1] * 5 + [-1] * 4
+    human = fetch_human_promoters(download=False)
+    assert human.sequences.tolist() == ["ACGT", "AGGT"] * 3
+    assert human.y.tolist() == [1, -1] * 3
+    fold = fetch_protein_fold(download=False)
     assert fold.sequences.tolist() == ["MKVLA", "AC", "WWX"] * 2
     assert fold.y.tolist() == [1, 1, 3] * 2
     assert fold.names.tolist() == ["p", "q", "r"] * 2
     assert (fold.train.tolist(), fold.test.tolist()) == ([0, 1, 2], [3, 4, 5])
     assert fold.grams.n_kernels == 12
     fold.grams.check_training()
-    assert fetch_protein_fold(grams=False).grams is None
-    proteins = fetch_protein_sources()
+    assert fetch_protein_fold(grams=False, download=False).grams is None
+    proteins = fetch_protein_sources(download=False)
     assert proteins.X.shape == (4, 36)
     assert proteins.views["SWpam50"] == slice(33, 36)
     assert proteins.y.tolist() == [1, 3] * 2
     assert (proteins.train.tolist(), proteins.test.tolist()) == ([0, 1], [2, 3])
-    digits = fetch_mfeat()
+    digits = fetch_mfeat(download=False)
     assert digits.X.shape == (4, 14)
     assert digits.y.tolist() == [0, 0, 1, 9]
     assert digits.views["pixel"] == slice(8, 12)
-
-
-def test_a_download_with_another_checksum_is_thrown_away(server, tmp_path, monkeypatch):
-    file = fetchers.FILES["acceptor_82"]
-    monkeypatch.setitem(fetchers.FILES, "acceptor_82", fetchers.DataFile(file.path, "0" * 64, file.what))
-    with pytest.raises(
-        ValueError, match=r"must have the SHA-256 0000.*, what came has another; it was thrown away"
-    ):
-        fetch_celegans_acceptor(82, data_home=tmp_path / "home", base_url=server)
-    assert not list((tmp_path / "home").rglob("*.fa"))
-
-
-def test_a_server_without_the_file_is_named(server, tmp_path):
-    with pytest.raises(
-        OSError, match=r"nowhere/celegans_acceptor/.* cannot be downloaded .*; put the file at"
-    ):
-        fetch_celegans_acceptor(82, data_home=tmp_path / "home", base_url=server + "nowhere")
 
 
 @pytest.mark.parametrize(
@@ -155,20 +114,22 @@ def test_a_server_without_the_file_is_named(server, tmp_path):
         (fetch_mouse_promoters, "mouse_promoters/Mouse_tata.fa"),
         (fetch_protein_fold, "protein_fold/training-sequences.txt"),
         (fetch_protein_sources, "protein_fold/sources/Composition_Train.csv"),
-        (functools.partial(fetch_mfeat, download=False), "mfeat/Handwritten.mat"),
+        (fetch_mfeat, "mfeat/Handwritten.mat"),
         (fetch_flowers17, "flowers17"),
     ],
 )
 def test_a_missing_file_is_named_with_the_place_to_put_it(fetch, path, tmp_path, monkeypatch):
-    monkeypatch.delenv("LOCALMKL_DATA_URL", raising=False)
     monkeypatch.setenv("LOCALMKL_DATA", str(tmp_path))
-    expected = rf"'{path}' \(.*\) must be in the data home, it is not; put it at '{tmp_path / path}', name"
+    expected = (
+        rf"'{path}' \(.*\) must be in the data home, it is not; put it at '{tmp_path / path}' "
+        r"\((it|what) is at 'https://raw\.githubusercontent\.com/.*\), name another folder by `data_home`"
+    )
     with pytest.raises(FileNotFoundError, match=expected):
-        fetch()
+        fetch(download=False)
 
 
 def test_the_flowers_are_listed_with_their_kinds_and_other_contents_are_refused(tmp_path):
-    kinds = np.repeat(fetchers.FLOWERS, 80)
+    kinds = [part.path.split("/")[1] for part in fetchers.FILES["flowers17"].parts]
     folder = tmp_path / "flowers17"
     for number, kind in enumerate(kinds, start=1):
         (folder / kind).mkdir(parents=True, exist_ok=True)
@@ -183,44 +144,9 @@ def test_the_flowers_are_listed_with_their_kinds_and_other_contents_are_refused(
     )
     with pytest.raises(ValueError, match=expected):
         fetch_flowers17(data_home=tmp_path)
-
-
-def test_without_openml_the_place_of_the_digits_is_said(tmp_path, monkeypatch):
-    import sklearn.datasets
-
-    def fail(**options):
-        raise OSError("no network")
-
-    monkeypatch.delenv("LOCALMKL_DATA_URL", raising=False)
-    monkeypatch.setattr(sklearn.datasets, "fetch_openml", fail)
-    with pytest.raises(FileNotFoundError, match=r"OpenML cannot be reached \(no network\); put it at"):
-        fetch_mfeat(data_home=tmp_path)
-
-
-def test_the_digits_come_from_openml_when_no_file_is_there(tmp_path, monkeypatch):
-    import sklearn.datasets
-    from sklearn.utils import Bunch
-
-    asked = []
-
-    def answer(data_id, **options):
-        asked.append(data_id)
-        return Bunch(data=np.full((4, 2), float(data_id)), target=np.array(["1", "2", "10", "1"]))
-
-    monkeypatch.delenv("LOCALMKL_DATA_URL", raising=False)
-    monkeypatch.setattr(sklearn.datasets, "fetch_openml", answer)
-    digits = fetch_mfeat(data_home=tmp_path)
-    assert asked == [12, 14, 16, 18, 20, 22]
-    assert digits.y.tolist() == [0, 1, 9, 0]
-    assert digits.X[0, digits.views["zernike"]].tolist() == [22.0, 22.0]
-
-
-def test_without_pooch_the_extra_is_named(tmp_path, monkeypatch):
-    monkeypatch.setitem(__import__("sys").modules, "pooch", None)
-    with pytest.raises(
-        ImportError, match=r"needs the package pooch; install it with `pip install localmkl\[data\]`, or put"
-    ):
-        fetch_celegans_acceptor(data_home=tmp_path, base_url="http://127.0.0.1:9/")
+    (folder / "pansy" / "image_0801.jpg").unlink()
+    with pytest.raises(ValueError, match=r"1 are missing and 0 are other"):
+        fetch_flowers17(data_home=tmp_path, download=False)
 
 
 @pytest.mark.parametrize("text", ["", ">p\nAC\n", "FOLD (1)  A\n>p\n"])
@@ -228,8 +154,9 @@ def test_a_bad_file_of_folds_is_named(tmp_path, text):
     path = tmp_path / "protein_fold" / "training-sequences.txt"
     path.parent.mkdir()
     path.write_text(text)
+    path.with_name("test-sequences.txt").write_text(FOLDS)
     with pytest.raises(ValueError, match=r"training-sequences\.txt'.* must .*FOLD line"):
-        fetch_protein_fold(data_home=tmp_path)
+        fetch_protein_fold(grams=False, data_home=tmp_path, download=False)
 
 
 def test_options_are_checked():
@@ -291,7 +218,7 @@ def test_the_real_sources_are_of_the_same_proteins_in_the_same_order():
         "fold_test",
         *(key for key, file in fetchers.FILES.items() if "fold/sources" in file.path),
     )
-    fold, sources = fetch_protein_fold(grams=False), fetch_protein_sources(download=False)
+    fold, sources = fetch_protein_fold(grams=False, download=False), fetch_protein_sources(download=False)
     np.testing.assert_array_equal(sources.y, fold.y)
     np.testing.assert_array_equal(sources.train, fold.train)
     scores = sources.X[:, sources.views["SWblosum62"]]

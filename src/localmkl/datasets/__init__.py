@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 _HOME = {
+    "DownloadWarning": "downloading",
     "GramData": "gram_files",
     "ImageData": "fetchers",
     "LocalizedData": "generated",
@@ -17,7 +18,7 @@ _HOME = {
     "SequenceData": "fasta",
     "TableData": "tables",
     "ViewsData": "fetchers",
-    "data_home": "fetchers",
+    "data_home": "downloading",
     "fetch_celegans_acceptor": "fetchers",
     "fetch_flowers17": "fetchers",
     "fetch_human_promoters": "fetchers",
@@ -37,13 +38,13 @@ _HOME = {
 __all__ = list(_HOME)
 
 if TYPE_CHECKING:
+    from localmkl.datasets.downloading import DownloadWarning, data_home  # noqa: F401
     from localmkl.datasets.fasta import SequenceData, read_fasta  # noqa: F401
     from localmkl.datasets.fetchers import (  # noqa: F401
         ImageData,
         ProteinFold,
         ProteinSources,
         ViewsData,
-        data_home,
         fetch_celegans_acceptor,
         fetch_flowers17,
         fetch_human_promoters,

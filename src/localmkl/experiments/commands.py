@@ -5,6 +5,8 @@ from pathlib import Path
 
 from localmkl._checks import check_integer, check_option
 from localmkl._files import check_place, write_whole
+from localmkl.datasets.downloading import locate_all
+from localmkl.datasets.registry import FILES
 from localmkl.experiments.catalogue import EXPERIMENTS
 from localmkl.experiments.figures import draw_figure
 from localmkl.experiments.protocol import Source
@@ -39,7 +41,8 @@ def reproduce(
         ``folder/<name>/<data>.jsonl`` holds the rows; ``.md``, ``.csv`` and (where there is a figure, and
         matplotlib) ``.svg`` the summary.
     data : str, optional
-        Name of one of its data sets; by default the first whose files are there.
+        Name of one of its data sets; by default the first whose files are there. Files of one that is named
+        are downloaded if they are not; a `DownloadWarning` states their terms first.
     images : path-like, optional
         For "images": a folder with one folder of images per class, instead of `data`.
     repetitions, points, methods, n_jobs
@@ -66,6 +69,7 @@ def reproduce(
     path = result_path(folder, experiment, source)
     _check_summaries(path, force)
     if run:
+        locate_all(source.files)
         run_experiment(
             experiment,
             source,
@@ -119,13 +123,13 @@ def choose_source(experiment, data=None, images=None):
             return source
     absent = "; ".join(f"{name} needs {', '.join(paths)}" for name, paths in missing.items())
     raise FileNotFoundError(
-        f"No data set of the experiment {experiment.name!r} is there ({absent}); put the files there, or "
-        "name their folder by LOCALMKL_DATA."
+        f"No data set of the experiment {experiment.name!r} is there ({absent}); name one by `data` to "
+        "download it, put the files there, or name their folder by LOCALMKL_DATA."
     )
 
 
 def list_experiments():
-    """Return the experiments: place in the paper, data, fidelity, duration, files that lack.
+    """Return the experiments: place in the paper, data, fidelity, duration, files that lack, their terms.
 
     Examples
     --------
@@ -142,6 +146,7 @@ def list_experiments():
             "fidelity": source.fidelity,
             "duration": source.duration,
             "missing": source.missing(),
+            "terms": _terms(source),
         }
         for experiment in EXPERIMENTS.values()
         for source in experiment.sources
@@ -159,3 +164,9 @@ def _existing(path):
 def _kept_as(path):
     """Return the files that may hold rows: their own, or a compressed one."""
     return path, path.with_suffix(".jsonl.gz")
+
+
+def _terms(source):
+    """Return the terms of the files of a data set, by the public repository that states them."""
+    origins = [FILES[key].origin for key in source.files]
+    return {origin.repository: origin.terms for origin in origins if origin.terms}

@@ -1,0 +1,102 @@
+"""The files of the data home: what they are, and where and on which terms they are to be had.
+
+All of it is read from ``data/files.toml``, which says what its entries mean.
+"""
+
+import re
+import tomllib
+from dataclasses import dataclass, replace
+from importlib.resources import files
+
+
+@dataclass(frozen=True)
+class DataSet:
+    """Files that come from one place, on the same terms.
+
+    Attributes
+    ----------
+    name : str
+    what : str
+    by : str
+        The function, or the command, that reads it.
+    folder : str
+        Where it stands in the data home.
+    address : str or None
+        Where it stands publicly.
+    terms : str or None
+        As stated there.
+    """
+
+    name: str
+    what: str
+    by: str
+    folder: str
+    address: str | None = None
+    terms: str | None = None
+
+    @property
+    def repository(self):
+        """Page of the public repository, for people."""
+        found = re.match(r"https://raw\.githubusercontent\.com/([^/]+/[^/]+)/", self.address or "")
+        return found and f"https://github.com/{found[1]}"
+
+
+@dataclass(frozen=True)
+class DataFile:
+    """A file of the data home, or a folder of such.
+
+    Attributes
+    ----------
+    path : str
+        Where it stands in the data home.
+    what : str
+        What it is, for the error message.
+    origin : DataSet
+    url : str or None
+        Public address, if one is known.
+    sha256 : str or None
+        Of what is there; None where it is not known.
+    size : int or None
+        Bytes of what is there.
+    recipe : str or None
+        What makes the file out of it, a key of `localmkl.datasets.recipes.RECIPES`.
+    parts : tuple of DataFile
+        Of a folder, the files in it.
+    """
+
+    path: str
+    what: str
+    origin: DataSet
+    url: str | None = None
+    sha256: str | None = None
+    size: int | None = None
+    recipe: str | None = None
+    parts: tuple["DataFile", ...] = ()
+
+
+def _read_table():
+    text = files("localmkl.datasets").joinpath("data/files.toml").read_text(encoding="utf-8")
+    for name, entry in tomllib.loads(text).items():
+        records = entry.pop("files")
+        origin = DataSet(name, **entry)
+        for record in records:
+            yield record["key"], _file_of(origin, record)
+
+
+def _file_of(origin, record):
+    url = origin.address and origin.address + record.get("at", record["name"])
+    file = DataFile(
+        f"{origin.folder}/{record['name']}".rstrip("/"),
+        record.get("what", origin.what),
+        origin,
+        url,
+        *map(record.get, ("sha256", "size", "recipe")),
+    )
+    kinds = [kind for kind in record.get("kinds", ()) for _ in range(record["each"])]
+    images = [(f"image_{number:04}.jpg", kind) for number, kind in enumerate(kinds, start=1)]
+    parts = [replace(file, path=f"{file.path}/{kind}/{name}", url=f"{url}{name}") for name, kind in images]
+    return replace(file, parts=tuple(parts))
+
+
+FILES = dict(_read_table())
+"""Files of the data home, by the names that the package has for them."""
