@@ -49,13 +49,6 @@ EXCEPTIONS = {
     "Smooth": {"EX01": "abstract"},
     "Stack": {"EX01": "abstract; the page on extending has an example"},
     "Solution": {"EX01": "made by the solvers"},
-    "fetch_celegans_acceptor": {"EX01": "needs files that are not shipped"},
-    "fetch_flowers17": {"EX01": "needs files that are not shipped"},
-    "fetch_mfeat": {"EX01": "needs files that are not shipped"},
-    "fetch_human_promoters": {"EX01": "needs files that are not shipped"},
-    "fetch_mouse_promoters": {"EX01": "needs files that are not shipped"},
-    "fetch_protein_fold": {"EX01": "needs files that are not shipped"},
-    "fetch_protein_sources": {"EX01": "needs files that are not shipped"},
 }
 
 NAMED_TUPLE = {"EX01": "the function that returns it has one", "PR01": "its fields are its attributes"}

@@ -435,7 +435,8 @@ def reproduce(
         bool, _option("--list", help="Say what there is, on which data, and how long it takes.")
     ] = False,
     data: Annotated[
-        str | None, _option(help="Data set of the experiment; default: the first whose files are there.")
+        str | None,
+        _option(help="Data set of the experiment, downloaded if need be; default: the first that is there."),
     ] = None,
     images: Annotated[
         str | None, _option(help="For 'images': a folder with one folder of images per class.")
@@ -506,6 +507,8 @@ def _listing(entries):
         lacking = f"; not there: {', '.join(entry['missing'])}" if entry["missing"] else ""
         lines.append(f"  --data {entry['data']:<13} {entry['fidelity']}: {entry['what']}")
         lines.append(f"  {'':<20} about {entry['duration']} on two cores{lacking}")
+        if entry["missing"]:
+            lines += [f"  {'':<20} terms at {place}: {terms}" for place, terms in entry["terms"].items()]
     return "\n".join(lines)
 
 
