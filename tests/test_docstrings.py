@@ -33,22 +33,6 @@ BRIEF = {
 }
 
 EXCEPTIONS = {
-    "Kernel": {"EX01": "abstract; the page on extending has an example"},
-    "VectorKernel": {"EX01": "abstract"},
-    "SequenceKernel": {"EX01": "abstract"},
-    "CrossGrams": {"EX01": "made by the estimators"},
-    "SampleMap": {"EX01": "made by sample_map"},
-    "Stability": {"EX01": "made by stability"},
-    "LocalityTest": {"EX01": "made by locality_test"},
-    "Comparison": {"EX01": "made by compare_methods"},
-    "ClusterChoice": {"EX01": "made by choose_clusters"},
-    "ClusterTraits": {"EX01": "made by describe_clusters"},
-    "Trait": {"EX01": "made by describe_clusters"},
-    "Loss": {"EX01": "abstract; the page on extending has an example"},
-    "PiecewiseLinear": {"EX01": "abstract; the page on extending has an example"},
-    "Smooth": {"EX01": "abstract"},
-    "Stack": {"EX01": "abstract; the page on extending has an example"},
-    "Solution": {"EX01": "made by the solvers"},
     "fetch_celegans_acceptor": {"EX01": "needs files that are not shipped"},
     "fetch_flowers17": {"EX01": "needs files that are not shipped"},
     "fetch_mfeat": {"EX01": "needs files that are not shipped"},
