@@ -91,5 +91,4 @@ def write_displayed_formula(translator, node):
 def setup(app):
     """Connect the functions above to Sphinx."""
     app.connect("autodoc-skip-member", skip_member)
-    app.add_linkcheck_ignore = [r"https?://"]  # links within the site; what is outside needs a network
-html_math_renderer("mathml", (write_formula, None), (write_displayed_formula, None))
+    app.add_html_math_renderer("mathml", (write_formula, None), (write_displayed_formula, None))
