@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 JOBS ?= 2
 
-.PHONY: demo test long devices lint docs bench clean help
+.PHONY: demo test long devices lint docs linkcheck bench clean help
 
 # Tests run side by side: threads of BLAS and OpenMP that wait for each other's cores make them crawl.
 test long devices: export OMP_NUM_THREADS = 1
@@ -36,6 +36,9 @@ lint: $(VENV)/.dev  ## ruff, mypy, import-linter, codespell
 docs: $(VENV)/.docs  ## build the documentation, running all examples; warnings are errors
 	$(BIN)/sphinx-build -W --keep-going docs docs/_build/html
 	@echo "Open docs/_build/html/index.html"
+
+linkcheck: docs  ## check the links within the built documentation
+	$(BIN)/python docs/check_links.py docs/_build/html
 
 bench: $(VENV)/.dev  ## run the benchmarks
 	$(BIN)/python -m benchmarks

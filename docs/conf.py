@@ -30,14 +30,23 @@ numpydoc_show_class_members = False
 myst_heading_anchors = 3
 
 html_theme = "pydata_sphinx_theme"
-html_title = "localmkl"
+html_title = f"localmkl {release}"
 html_static_path = ["_static"]
 html_css_files = ["localmkl.css"]
 html_show_sourcelink = False
 html_sidebars = {
     page: []
-    for page in ("getting_started", "command_line", "choosing", "vocabulary", "extending", "changelog")
+    for page in (
+        "getting_started",
+        "command_line",
+        "choosing",
+        "comparison",
+        "vocabulary",
+        "extending",
+        "changelog",
+    )
 }
+linkcheck_ignore = [r"https?://"]  # links within the site; what is outside needs a network
 html_math_renderer = "mathml"
 html_context = {"default_mode": "auto"}
 html_theme_options = {

@@ -17,14 +17,19 @@ from localmkl.cli.words import KERNELS
 
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs" / "command_line.rst").read_text(encoding="utf-8")
+HOW_TO = ("howto_sequences", "howto_tables", "howto_grams")
 BLOCK = re.compile(r"^\.\. code-block:: (\w+)\n(?:   :caption: (\S+)\n)?\n((?:(?: {3}.*)?\n)+)", re.MULTILINE)
-BLOCKS = [(kind, name, textwrap.dedent(text).strip()) for kind, name, text in BLOCK.findall(PAGE)]
 NUMBER = re.compile(r"\d+(?:\.\d+)?(?:e[+-]\d+)?")
 
 
-def sessions():
+def blocks(page):
+    """Return kind, caption and text of the code blocks of a page."""
+    return [(kind, name, textwrap.dedent(text).strip()) for kind, name, text in BLOCK.findall(page)]
+
+
+def sessions(page):
     """Return the commands of the console blocks, with the output that the page shows for each."""
-    text = "\n".join(text for kind, _, text in BLOCKS if kind == "console").replace("\\\n", "")
+    text = "\n".join(text for kind, _, text in blocks(page) if kind == "console").replace("\\\n", "")
     return [part.partition("\n")[::2] for part in re.split(r"^\$ ", text, flags=re.MULTILINE)[1:]]
 
 
@@ -41,9 +46,9 @@ def agree(shown, printed):
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    """Make the files that the page works with."""
+    """Make the files that the pages work with."""
     monkeypatch.chdir(tmp_path)
-    for kind, name, text in sorted(BLOCKS, key=lambda block: block[1] == ""):
+    for kind, name, text in sorted(blocks(PAGE), key=lambda block: block[1] == ""):
         if kind == "python":
             exec(text, {})
         elif name:
@@ -51,8 +56,19 @@ def folder(tmp_path, monkeypatch):
 
 
 def test_the_commands_print_what_the_page_shows(folder):
-    assert len(sessions()) > 10
-    for command, shown in sessions():
+    assert len(sessions(PAGE)) > 10
+    run_and_compare(sessions(PAGE))
+
+
+def test_the_commands_of_how_to_pages_print_what_these_show(folder):
+    for name in HOW_TO:
+        found = sessions((ROOT / "docs" / f"{name}.rst").read_text(encoding="utf-8"))
+        assert found
+        run_and_compare(found)
+
+
+def run_and_compare(found):
+    for command, shown in found:
         program, *arguments = shlex.split(command)
         assert program == "localmkl"
         result = CliRunner().invoke(app, arguments)

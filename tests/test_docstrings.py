@@ -32,25 +32,6 @@ BRIEF = {
     "RT01": "and the result",
 }
 
-EXCEPTIONS = {
-    "Kernel": {"EX01": "abstract; the page on extending has an example"},
-    "VectorKernel": {"EX01": "abstract"},
-    "SequenceKernel": {"EX01": "abstract"},
-    "CrossGrams": {"EX01": "made by the estimators"},
-    "SampleMap": {"EX01": "made by sample_map"},
-    "Stability": {"EX01": "made by stability"},
-    "LocalityTest": {"EX01": "made by locality_test"},
-    "Comparison": {"EX01": "made by compare_methods"},
-    "ClusterChoice": {"EX01": "made by choose_clusters"},
-    "ClusterTraits": {"EX01": "made by describe_clusters"},
-    "Trait": {"EX01": "made by describe_clusters"},
-    "Loss": {"EX01": "abstract; the page on extending has an example"},
-    "PiecewiseLinear": {"EX01": "abstract; the page on extending has an example"},
-    "Smooth": {"EX01": "abstract"},
-    "Stack": {"EX01": "abstract; the page on extending has an example"},
-    "Solution": {"EX01": "made by the solvers"},
-}
-
 NAMED_TUPLE = {"EX01": "the function that returns it has one", "PR01": "its fields are its attributes"}
 
 CONSTANTS = {"ALPHABETS", "NORMALIZATIONS", "__version__"}
@@ -98,7 +79,7 @@ def test_the_api_page_lists_everything_public(package):
 def test_classes_and_functions_are_documented_with_an_example(path):
     thing = named(path)
     fields = NAMED_TUPLE if hasattr(thing, "_fields") else {}
-    assert complaints(path, fields, EXCEPTIONS.get(thing.__name__, {})) == []
+    assert complaints(path, fields) == []
 
 
 @pytest.mark.parametrize("path", [path for path in listed() if own_methods(named(path))])
@@ -115,12 +96,6 @@ def test_the_defaults_that_are_documented_are_those_of_the_constructor(path):
         name: argument.default for name, argument in inspect.signature(named(path)).parameters.items()
     }
     assert {name: eval(text) for name, text in written.items()} == defaults
-
-
-def test_every_exception_is_still_needed():
-    paths = {path.rpartition(".")[2]: path for path in listed()}
-    for name, codes in EXCEPTIONS.items():
-        assert codes.keys() <= {code for code, _ in validate(paths[name])["errors"]}
 
 
 def asks(path):

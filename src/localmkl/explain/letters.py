@@ -20,7 +20,15 @@ from localmkl.stacks import cosine_scales
 
 
 def sequence_columns(model):
-    """Return the columns that weighted-degree kernels of a model look at, each once; often ``[None]``."""
+    """Return the columns that weighted-degree kernels of a model look at, each once; often ``[None]``.
+
+    Examples
+    --------
+    >>> from localmkl import MKLClassifier
+    >>> X, y = ["ACGT", "ACGA", "TTGA", "TTCA"], [0, 0, 1, 1]
+    >>> sequence_columns(MKLClassifier([WeightedDegree(1)]).fit(X, y))
+    [None]
+    """
     found = [column for _, column in sequence_places(model)]
     return [column for m, column in enumerate(found) if column not in found[:m]]
 
@@ -127,7 +135,16 @@ def _seen(kernel, rows):
 
 
 def weighted_degrees(model):
-    """Return the numbers of a model's weighted-degree kernels."""
+    """Return the numbers of a model's weighted-degree kernels.
+
+    Examples
+    --------
+    >>> from localmkl import MKLClassifier
+    >>> from localmkl.kernels import Spectrum
+    >>> X, y = ["ACGT", "ACGA", "TTGA", "TTCA"], [0, 0, 1, 1]
+    >>> weighted_degrees(MKLClassifier([Spectrum(2), WeightedDegree(1), WeightedDegree(2)]).fit(X, y))
+    [1, 2]
+    """
     return [m for m, kernel in enumerate(bare_kernels(model)) if isinstance(kernel, WeightedDegree)]
 
 

@@ -74,19 +74,44 @@ def numbered(names):
 
 
 def kernel_family(model):
-    """Return the class name that all kernels of a model have, or an empty text."""
+    """Return the class name that all kernels of a model have, or an empty text.
+
+    Examples
+    --------
+    >>> from localmkl import MKLClassifier
+    >>> from localmkl.kernels import RBF
+    >>> kernel_family(MKLClassifier([RBF(0.1), RBF(1.0)]).fit([[0.0], [1.0], [3.0], [4.0]], [0, 0, 1, 1]))
+    'RBF'
+    """
     kinds = {type(kernel).__name__ for kernel in bare_kernels(model)}
     return kinds.pop() if len(kinds) == 1 else ""
 
 
 def kernel_views(model):
-    """Return the view that each kernel of a model reads; None where its rows were no `Views`."""
+    """Return the view that each kernel of a model reads; None where its rows were no `Views`.
+
+    Examples
+    --------
+    >>> from localmkl import MKLClassifier, Views
+    >>> from localmkl.kernels import Linear
+    >>> X = Views({"a": np.eye(4), "b": np.eye(4)})
+    >>> kernel_views(MKLClassifier([Linear(view="a"), Linear(view="b")]).fit(X, [0, 0, 1, 1]))
+    ['a', 'b']
+    """
     check_is_fitted(model)
     return [getattr(kernel, "view", None) for kernel in model.kernels_ or [None] * len(model.factors_)]
 
 
 def bare_kernels(model):
-    """Return the kernels of a model as its user named them: on views, those inside."""
+    """Return the kernels of a model as its user named them: on views, those inside.
+
+    Examples
+    --------
+    >>> from localmkl import MKLClassifier
+    >>> from localmkl.kernels import Linear
+    >>> bare_kernels(MKLClassifier([Linear()]).fit([[0.0], [1.0], [3.0], [4.0]], [0, 0, 1, 1]))
+    [Linear()]
+    """
     return [one.kernel if isinstance(one, ViewKernel) else one for one in model.kernels_ or ()]
 
 
@@ -154,7 +179,15 @@ def kernel_shares(model):
 
 
 def class_shares(model):
-    """Return the share of each kernel by class and cluster, (n_problems, n_clusters, n_kernels)."""
+    """Return the share of each kernel by class and cluster, (n_problems, n_clusters, n_kernels).
+
+    Examples
+    --------
+    >>> from localmkl import MKLClassifier
+    >>> model = MKLClassifier().fit([[0.0], [1.0], [3.0], [4.0], [8.0], [9.0]], [0, 0, 1, 1, 2, 2])
+    >>> class_shares(model).shape
+    (3, 1, 4)
+    """
     check_is_fitted(model)
     weights = np.asarray(model.kernel_weights_, dtype=float)
     weights = weights[None] if weights.ndim == 2 else weights
@@ -228,7 +261,14 @@ def kernel_contributions(model, X, *, groups=None):
 
 
 def memberships_of(model, X=None):
-    """Return the memberships of rows, by default of the training samples, (n_samples, n_clusters)."""
+    """Return the memberships of rows, by default of the training samples, (n_samples, n_clusters).
+
+    Examples
+    --------
+    >>> from localmkl import MKLClassifier
+    >>> memberships_of(MKLClassifier().fit([[0.0], [1.0], [3.0], [4.0]], [0, 0, 1, 1])).shape
+    (4, 1)
+    """
     check_is_fitted(model)
     if X is not None:
         return model.memberships(X)
@@ -240,25 +280,56 @@ def shared_part(model):
     """Return the membership of all samples in the shared part beside clusters; 0 if there is none.
 
     Where all is shared, nothing stands beside it: the one row of weights is that of all samples.
+
+    Examples
+    --------
+    >>> from localmkl import CLMKLClassifier
+    >>> X, y = np.arange(12.0).reshape(6, 2), [0, 1, 0, 1, 0, 1]
+    >>> shared_part(CLMKLClassifier(n_clusters=2, shared=0.5, random_state=0).fit(X, y))
+    0.5
     """
     share = getattr(model, "shared_", 0.0)
     return share if share < 1.0 else 0.0
 
 
 def cluster_names(model):
-    """Return a name for each row of the weights, no two alike: the shared part first, if there is one."""
+    """Return a name for each row of the weights, no two alike: the shared part first, if there is one.
+
+    Examples
+    --------
+    >>> from localmkl import CLMKLClassifier
+    >>> X, y = np.arange(12.0).reshape(6, 2), [0, 1, 0, 1, 0, 1]
+    >>> cluster_names(CLMKLClassifier(n_clusters=2, shared=0.5, random_state=0).fit(X, y))
+    ['shared', 'cluster 1', 'cluster 2']
+    """
     check_is_fitted(model)
     return numbered(model.cluster_names_)
 
 
 def local_memberships(model, memberships):
-    """Return the part of memberships that is not shared; rows sum to one."""
+    """Return the part of memberships that is not shared; rows sum to one.
+
+    Examples
+    --------
+    >>> from localmkl import CLMKLClassifier
+    >>> X, y = np.arange(12.0).reshape(6, 2), [0, 1, 0, 1, 0, 1]
+    >>> model = CLMKLClassifier(n_clusters=2, shared=0.5, random_state=0).fit(X, y)
+    >>> local_memberships(model, model.memberships(X)).sum(axis=1)
+    array([1., 1., 1., 1., 1., 1.])
+    """
     share = shared_part(model)
     return memberships[:, 1:] / (1.0 - share) if share > 0.0 else memberships
 
 
 def has_groups(model):
-    """Whether known groups take the place of clusters; all may be shared among them."""
+    """Whether known groups take the place of clusters; all may be shared among them.
+
+    Examples
+    --------
+    >>> from localmkl import MKLClassifier
+    >>> has_groups(MKLClassifier().fit([[0.0], [1.0], [3.0], [4.0]], [0, 0, 1, 1]))
+    False
+    """
     return hasattr(model, "groups_")
 
 
@@ -310,13 +381,27 @@ def main_clusters(model, X=None, *, groups=None):
 
 
 def histories(model):
-    """Return the steps of the solver as a list of dicts, one for each problem."""
+    """Return the steps of the solver as a list of dicts, one for each problem.
+
+    Examples
+    --------
+    >>> from localmkl import MKLClassifier
+    >>> len(histories(MKLClassifier().fit([[0.0], [1.0], [3.0], [4.0]], [0, 0, 1, 1])))
+    1
+    """
     check_is_fitted(model)
     return [model.history_] if isinstance(model.history_, dict) else list(model.history_)
 
 
 def training_rows(model):
-    """Return the training rows that a fitted model keeps, or None with precomputed kernels."""
+    """Return the training rows that a fitted model keeps, or None with precomputed kernels.
+
+    Examples
+    --------
+    >>> from localmkl import MKLClassifier
+    >>> training_rows(MKLClassifier().fit([[0.0], [1.0], [3.0], [4.0]], [0, 0, 1, 1])).shape
+    (4, 1)
+    """
     check_is_fitted(model)
     rows = getattr(model, "rows_", None)
     if rows is None:
@@ -348,6 +433,15 @@ class SampleMap:
     coordinates : ndarray of shape (n_samples, 2)
     explained : ndarray of shape (2,)
         Share of the gate kernel's variance along each axis.
+
+    Examples
+    --------
+    >>> from localmkl import CLMKLClassifier
+    >>> from localmkl.datasets import make_localized
+    >>> X, y = make_localized(80, random_state=0)[:2]
+    >>> found = sample_map(CLMKLClassifier(random_state=0).fit(X, y))
+    >>> found.coordinates.shape, found.explained.shape
+    ((80, 2), (2,))
     """
 
     coordinates: np.ndarray

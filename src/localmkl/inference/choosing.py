@@ -45,6 +45,16 @@ class ClusterChoice:
         Name of the score; "loss" is the model's own loss, negated.
     interrupted : bool
         Whether Ctrl-C left fewer splits or halves than asked for.
+
+    Examples
+    --------
+    >>> from localmkl import CLMKLClassifier
+    >>> from localmkl.datasets import make_localized
+    >>> X, y = make_localized(60, random_state=0)[:2]
+    >>> model = CLMKLClassifier(random_state=0).fit(X, y)
+    >>> found = choose_clusters(model, X, y, max_clusters=2, random_state=0)
+    >>> found.tried, bool(found.n_clusters in found.tried)
+    (array([1, 2]), True)
     """
 
     n_clusters: int

@@ -49,6 +49,16 @@ class Comparison:
         Small if a method is better than the reference, one-sided; NaN of the reference.
     interrupted : bool
         Whether Ctrl-C left fewer splits than asked for.
+
+    Examples
+    --------
+    >>> from localmkl import MKLClassifier, UniformMKLClassifier
+    >>> from localmkl.datasets import make_localized
+    >>> X, y = make_localized(60, random_state=0)[:2]
+    >>> models = {"MKL": MKLClassifier(), "UNIF": UniformMKLClassifier()}
+    >>> found = compare_methods(models, X, y, n_splits=3, random_state=0)
+    >>> found.methods, found.reference, found.scores.shape
+    (['MKL', 'UNIF'], 'MKL', (3, 2))
     """
 
     methods: list

@@ -43,6 +43,12 @@ class Trait:
         shares.
     p_value, q_value : float
         Before and after the correction of Benjamini and Hochberg.
+
+    Examples
+    --------
+    >>> older = Trait("cluster 1", "column", "age", 71.0, 54.0, 1.2, 0.6, p_value=0.001, q_value=0.01)
+    >>> older.name, older.inside - older.outside
+    ('age', 17.0)
     """
 
     cluster: str
@@ -69,6 +75,15 @@ class ClusterTraits:
         All that were looked at, cluster by cluster, the surest first.
     false_discovery_rate : float
         Share of false ones, on average, among those of `found`.
+
+    Examples
+    --------
+    >>> from localmkl import CLMKLClassifier
+    >>> from localmkl.datasets import make_localized
+    >>> X, y = make_localized(150, random_state=0)[:2]
+    >>> traits = describe_clusters(CLMKLClassifier(random_state=0).fit(X, y), X, y)
+    >>> traits.clusters, int(traits.counts.sum()), len(traits.found()) < len(traits.traits)
+    (['cluster 1', 'cluster 2', 'cluster 3'], 150, True)
     """
 
     clusters: list

@@ -47,6 +47,16 @@ class LocalityTest:
         ``(1 + #{permuted >= statistic}) / (1 + n_permutations)``; NaN without permutations.
     interrupted : bool
         Whether Ctrl-C left fewer splits or permutations than asked for.
+
+    Examples
+    --------
+    >>> from localmkl import CLMKLClassifier
+    >>> from localmkl.datasets import make_localized
+    >>> X, y = make_localized(60, random_state=0)[:2]
+    >>> model = CLMKLClassifier(n_clusters=2, random_state=0).fit(X, y)
+    >>> found = locality_test(model, X, y, cv=3, n_permutations=0, random_state=0)
+    >>> len(found.local_scores), bool(found.low <= found.difference <= found.high)
+    (3, True)
     """
 
     scoring: str

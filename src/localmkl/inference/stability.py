@@ -56,6 +56,17 @@ class Stability:
     least_share : float
     interrupted : bool
         Whether Ctrl-C left fewer refits than asked for.
+
+    Examples
+    --------
+    >>> from localmkl import MKLClassifier
+    >>> from localmkl.datasets import make_localized
+    >>> from localmkl.kernels import Linear
+    >>> X, y, _, views = make_localized(100, random_state=0)
+    >>> model = MKLClassifier([Linear(columns=view) for view in views[:3]]).fit(X, y)
+    >>> found = stability(model, X, y, n_resamples=20, random_state=0)
+    >>> found.shares.shape, found.resampled.shape, found.level
+    ((1, 3), (20, 1, 3), 0.9)
     """
 
     clusters: list

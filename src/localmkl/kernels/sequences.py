@@ -40,6 +40,11 @@ class SequenceKernel(Kernel):
     """A kernel on one column of sequences.
 
     Subclasses have the parameters `alphabet` and `column` and write Grams in ``write``.
+
+    Examples
+    --------
+    >>> isinstance(Spectrum(3, alphabet="protein"), SequenceKernel)
+    True
     """
 
     alphabet = "dna"

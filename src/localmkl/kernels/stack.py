@@ -43,6 +43,15 @@ class CrossGrams:
         Their Grams, where there are some already.
     device : torch.device, optional
         Where matrices are computed; here by default.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from localmkl.kernels import RBF, Linear
+    >>> X = np.arange(8.0).reshape(4, 2)
+    >>> cross = CrossGrams(fit_kernels([Linear(), RBF()], X), X[:1], X)
+    >>> cross.n_kernels, cross.shape
+    (2, (1, 4))
     """
 
     def __init__(self, kernels, X, Y, known=None, device=None):

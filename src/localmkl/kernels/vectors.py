@@ -45,6 +45,17 @@ class Kernel(BaseEstimator, ABC):
 
     A subclass stores its parameters in ``__init__``, learns in ``fit`` (by default nothing) and
     computes Gram matrices in ``__call__``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> class Same(Kernel):
+    ...     def __call__(self, X, Y=None):
+    ...         return np.equal.outer(X[:, 0], (X if Y is None else Y)[:, 0]).astype(float)
+    >>> Same()(np.array([[1.0], [2.0], [1.0]]))
+    array([[1., 0., 1.],
+           [0., 1., 0.],
+           [1., 0., 1.]])
     """
 
     finite = False
@@ -138,7 +149,13 @@ class CallableKernel(Kernel):
 
 
 class VectorKernel(Kernel):
-    """A kernel on some or all columns of a numeric table."""
+    """A kernel on some or all columns of a numeric table.
+
+    Examples
+    --------
+    >>> isinstance(RBF(columns=["age", "dose"], standardize=True), VectorKernel)
+    True
+    """
 
     columns = None
     impute = None

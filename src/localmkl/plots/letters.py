@@ -169,7 +169,13 @@ def draw_letters(ax, heights, letters, *, start=1):
 
 
 def stack_letters(heights):
-    """Return (position, letter number, low, high) of every letter, the tallest farthest from the line."""
+    """Return (position, letter number, low, high) of every letter, the tallest farthest from the line.
+
+    Examples
+    --------
+    >>> stack_letters(np.array([[0.5, 2.0]]))
+    [(0, 0, 0.0, 0.5), (0, 1, 0.5, 2.5)]
+    """
     boxes = []
     for position, column in enumerate(heights):
         for sign in (1.0, -1.0):
@@ -184,6 +190,12 @@ def stack_letters(heights):
 
 
 def letter_colors(letters):
-    """Return the number in the palette of each letter: four for the bases, amino acids by chemistry."""
+    """Return the number in the palette of each letter: four for the bases, amino acids by chemistry.
+
+    Examples
+    --------
+    >>> sorted(letter_colors("ACGT")) == list("ACGT")
+    True
+    """
     table = BASES if len(letters) <= 4 else RESIDUES
     return {letter: table.get(letter, GREY) for letter in letters}

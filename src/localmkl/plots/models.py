@@ -118,7 +118,13 @@ def plot_memberships(model, X=None, *, groups=None, ax=None):
 
 
 def clearest_first(memberships):
-    """Return the numbers of samples by main cluster, the clearest first; without what all share."""
+    """Return the numbers of samples by main cluster, the clearest first; without what all share.
+
+    Examples
+    --------
+    >>> clearest_first(np.array([[0.6, 0.4], [0.1, 0.9], [0.8, 0.2]]))
+    array([2, 0, 1])
+    """
     return np.lexsort((-memberships.max(axis=1), memberships.argmax(axis=1)))
 
 

@@ -71,6 +71,17 @@ class Solution:
         Whether the gap asked for was reached.
     history : dict of ndarray
         Values of every step.
+
+    Examples
+    --------
+    >>> from localmkl.solvers.losses import Hinge
+    >>> from localmkl.solvers.objective import Problem
+    >>> from localmkl.stacks import GramStack
+    >>> x, y = np.array([-2.0, -1.0, 1.0, 3.0]), np.array([-1.0, -1.0, 1.0, 1.0])
+    >>> problem = Problem(GramStack([np.outer(x, x)]), np.ones((4, 1)), y, np.ones(4), Hinge(), p=1)
+    >>> answer = certify(problem, np.ones((1, 1)), np.array([0.0, -0.5, 0.5, 0.0]))
+    >>> answer.primal, answer.dual, answer.gap < 1e-12
+    (0.5, 0.5, True)
     """
 
     weights: np.ndarray

@@ -20,7 +20,16 @@ BISECTIONS = 200
 
 
 class Loss(ABC):
-    """A convex loss of a score f, given a label or a target y."""
+    """A convex loss of a score f, given a label or a target y.
+
+    Examples
+    --------
+    >>> scores, y = np.array([2.0, 0.5, -1.0]), np.array([1.0, 1.0, 1.0])
+    >>> Hinge().value(scores, y)
+    array([0. , 0.5, 2. ])
+    >>> Hinge().lipschitz
+    1.0
+    """
 
     @property
     def lipschitz(self) -> float | None:
@@ -72,7 +81,15 @@ class Boxed(QuadraticDual):
 
 
 class PiecewiseLinear(Boxed):
-    """A loss that consists of lines; its best intercept is found exactly."""
+    """A loss that consists of lines; its best intercept is found exactly.
+
+    Examples
+    --------
+    >>> isinstance(Hinge(), PiecewiseLinear), isinstance(SquaredHinge(), PiecewiseLinear)
+    (True, False)
+    >>> Hinge().best_intercept(np.array([-3.0, 1.0]), np.array([-1.0, 1.0]), np.ones(2))
+    1.0
+    """
 
     @abstractmethod
     def breakpoints(self, scores, y, C):
@@ -102,7 +119,15 @@ class PiecewiseLinear(Boxed):
 
 
 class Smooth(Loss):
-    """A loss with a slope everywhere, and a curvature almost everywhere."""
+    """A loss with a slope everywhere, and a curvature almost everywhere.
+
+    Examples
+    --------
+    >>> isinstance(LogLoss(), Smooth), isinstance(Hinge(), Smooth)
+    (True, False)
+    >>> LogLoss().slope(np.array([0.0]), np.array([1.0]))
+    array([-0.5])
+    """
 
     @abstractmethod
     def slope(self, scores, y):

@@ -241,7 +241,13 @@ def _owner(array):
 
 
 def cosine_scales(diagonals):
-    """Return ``1 / sqrt(k(x, x))``; zero where the diagonal vanishes."""
+    """Return ``1 / sqrt(k(x, x))``; zero where the diagonal vanishes.
+
+    Examples
+    --------
+    >>> cosine_scales(np.array([[4.0, 0.0]]))
+    array([[0.5, 0. ]])
+    """
     alive = diagonals > 0.0
     return np.divide(
         1.0,

@@ -31,6 +31,14 @@ class Stack(ABC):
     Slices note which rows and columns are meant and copy nothing. Each kernel counts as often as its factor
     says. Subclasses write `n_kernels`, `whole_shape`, `read` and `whole_diagonals`, and call
     ``super().__init__()``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from localmkl import GramStack
+    >>> stack = GramStack([np.eye(3), np.ones((3, 3))])
+    >>> isinstance(stack, Stack), stack[:2].shape, stack.n_kernels
+    (True, (2, 3), 2)
     """
 
     ndim = 2
