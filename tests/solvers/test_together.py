@@ -11,7 +11,7 @@ from localmkl.solvers.convex import solve_all, solve_convex
 from localmkl.solvers.losses import EpsilonInsensitive, Hinge
 from localmkl.solvers.objective import Problem
 from localmkl.solvers.starts import Start, neighbour_start, on_sphere
-from localmkl.stacks import GramStack, Stack
+from localmkl.stacks import GramStack
 
 
 def problem_of(C=1.0, p=4 / 3, evenness=0.5, *, seed=0, loss=None, n=50, rows=None):
@@ -133,20 +133,3 @@ def test_an_answer_for_larger_costs_that_breaks_the_smaller_bounds_is_not_taken(
     for problem, solution in zip(problems, solutions, strict=True):
         assert certify(problem, solution.weights, solution.alpha).gap <= 1e-3
     assert np.abs(solutions[0].alpha).max() <= 0.05 < np.abs(solutions[1].alpha).max()
-
-
-@pytest.mark.parametrize("n_problems", [1, 2])
-def test_the_mean_of_the_kernels_makes_the_first_combined_kernel(n_problems, monkeypatch):
-    problem = problem_of()
-    mean = problem.stack.combine(np.full((1, 4), 0.25), np.ones((50, 1)))
-    first, combine = [], GramStack.combine
-    monkeypatch.setattr(GramStack, "combine", lambda *given: first.append(given) or combine(*given))
-    monkeypatch.setattr(GramStack, "combine_several", Stack.combine_several)
-    problems = [problem, replace(problem, C=2.0 * problem.C)][:n_problems]
-    plain = solve_all(problems)
-    counted = len(first)
-    solutions = solve_all(problems, mean=mean)
-    assert len(first) == 2 * counted - n_problems
-    for one, other in zip(solutions, plain, strict=True):
-        assert one.gap <= 1e-3
-        np.testing.assert_allclose(one.weights, other.weights, atol=1e-8)

@@ -1,4 +1,4 @@
-"""One read of each Gram in the order of its memory: its sum, and how far it is from its transpose.
+"""One read of each Gram, in the order of its memory, that says how far it is from its transpose.
 
     d = (K - K') u,   1 <= |u_i| <= 2 at random
 
@@ -23,9 +23,7 @@ def random_vector(n):
 
 
 def survey(grams, *, parallel=True):
-    """Return ``max_i |(K_m - K_m') u|_i`` and the sum of all entries, (M,) each.
-
-    The first is not finite if any entry is not.
+    """Return ``max_i |(K_m - K_m') u|_i``, (M,); not finite if any entry is not.
 
     Parameters
     ----------
@@ -34,63 +32,56 @@ def survey(grams, *, parallel=True):
         Whether threads may be used.
     """
     n_kernels, n = grams.shape[:2]
-    rights, sums = np.empty((n_kernels, n)), np.zeros((n_kernels, _SHARES))
-    lefts = np.empty((n_kernels, _SHARES, n))
+    rights, lefts = np.empty((n_kernels, n)), np.empty((n_kernels, _SHARES, n))
     work = _survey_parallel if parallel and grams.size >= _WORTH_THREADS else _survey_serial
-    work(np.asarray(grams), random_vector(n), rights, lefts, sums)
+    work(np.asarray(grams), random_vector(n), rights, lefts)
     with np.errstate(invalid="ignore"):
-        return np.abs(rights - lefts.sum(axis=1)).max(axis=1), sums.sum(axis=1)
+        return np.abs(rights - lefts.sum(axis=1)).max(axis=1)
 
 
 def plain_survey(grams):
     """Return the same in plain NumPy."""
     u = random_vector(grams.shape[1])
-    differences = [np.abs(gram @ u - u @ gram).max() for gram in grams]
-    return np.array(differences), grams.sum(axis=(1, 2), dtype=np.float64)
+    return np.array([np.abs(gram @ u - u @ gram).max() for gram in grams])
 
 
 @numba.njit(nogil=True, cache=True, fastmath=_FASTMATH)
 def _four_rows(i, gram, u, rights, left):
-    """Write K u of four rows, add what they give to u'K, and return their sum."""
+    """Write K u of four rows, and add what they give to u'K."""
     g_0, g_1, g_2, g_3 = gram[i], gram[i + 1], gram[i + 2], gram[i + 3]
     u_0, u_1, u_2, u_3 = u[i], u[i + 1], u[i + 2], u[i + 3]
-    t_0, t_1, t_2, t_3, total = 0.0, 0.0, 0.0, 0.0, 0.0
+    t_0, t_1, t_2, t_3 = 0.0, 0.0, 0.0, 0.0
     for k in range(len(u)):
         t_0 += g_0[k] * u[k]
         t_1 += g_1[k] * u[k]
         t_2 += g_2[k] * u[k]
         t_3 += g_3[k] * u[k]
-        total += np.float64(g_0[k]) + g_1[k] + g_2[k] + g_3[k]
         left[k] += g_0[k] * u_0 + g_1[k] * u_1 + g_2[k] * u_2 + g_3[k] * u_3
     rights[i], rights[i + 1], rights[i + 2], rights[i + 3] = t_0, t_1, t_2, t_3
-    return total
 
 
 @numba.njit(nogil=True, cache=True, fastmath=_FASTMATH)
 def _one_row(i, gram, u, rights, left):
-    row, own, right, total = gram[i], u[i], 0.0, 0.0
+    row, own, right = gram[i], u[i], 0.0
     for k in range(len(u)):
         right += row[k] * u[k]
-        total += row[k]
         left[k] += row[k] * own
     rights[i] = right
-    return total
 
 
-def _survey_loop(grams, u, rights, lefts, sums):
+def _survey_loop(grams, u, rights, lefts):
     n_kernels, n_shares, n = lefts.shape
     size = -(-n // n_shares)
     for task in numba.prange(n_kernels * n_shares):
         m, share = np.int64(task) // n_shares, np.int64(task) % n_shares
         left = lefts[m, share]
         left[:] = 0.0
-        first, last, total = min(n, share * size), min(n, (share + 1) * size), 0.0
+        first, last = min(n, share * size), min(n, (share + 1) * size)
         whole = last - (last - first) % 4
         for i in range(first, whole, 4):
-            total += _four_rows(i, grams[m], u, rights[m], left)
+            _four_rows(i, grams[m], u, rights[m], left)
         for i in range(whole, last):
-            total += _one_row(i, grams[m], u, rights[m], left)
-        sums[m, share] = total
+            _one_row(i, grams[m], u, rights[m], left)
 
 
 _survey_parallel, _survey_serial = _compile(_survey_loop)

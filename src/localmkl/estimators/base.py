@@ -59,15 +59,11 @@ COSINE = "cosine"
 
 @dataclass(frozen=True)
 class Prepared:
-    """The problems that are left to solve, one for each class, and the memberships or the gate's Gram.
-
-    `mean` is that of the kernels, if it is known: a matrix that the solver may change.
-    """
+    """The problems that are left to solve, one for each class, and the memberships or the gate's Gram."""
 
     gate: np.ndarray
     problems: list[Problem]
     parallel: bool
-    mean: np.ndarray | None = None
 
     @property
     def on_device(self):
@@ -191,7 +187,7 @@ class BaseMKL(ReadingPart, ABC):
         pairs = zip(targets, self.C_ * costs, strict=True)
         stack = stack.scaled(self.factors_).using(parallel=context.parallel)
         problems = [self._problem(stack, gate, *pair) for pair in pairs]
-        return self._refined(Prepared(gate, problems, context.parallel, context.mean), X, weights)
+        return self._refined(Prepared(gate, problems, context.parallel), X, weights)
 
     def _require_room(self, X, n_problems, unlabeled, held):
         """Raise unless a fit has the memory that it will take."""

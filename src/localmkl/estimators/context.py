@@ -33,8 +33,6 @@ class FoldContext:
         Rows that decisions will be asked for, and their places in `stack`.
     parallel : bool
         Whether reading the stack may use all threads.
-    mean : ndarray of shape (n_train, n_train), optional
-        The mean of the normalised kernels, where a gate has read it and nobody else needs it.
     """
 
     stack: Any = None
@@ -44,7 +42,6 @@ class FoldContext:
     features: Any = None
     known: Sequence = ()
     parallel: bool = True
-    mean: np.ndarray | None = None
     _kept: dict[Any, Any] = field(default_factory=dict)
 
     def recall(self, what, key, make):

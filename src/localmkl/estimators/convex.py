@@ -106,9 +106,7 @@ class ConvexMKL(FactorPart):
 
     def _solve_classes(self, prepared):
         if self.n_jobs in (None, 1) or prepared.on_device:
-            return solve_all(
-                prepared.problems, callback=self._callback(), mean=prepared.mean, **self._options
-            )
+            return solve_all(prepared.problems, callback=self._callback(), **self._options)
 
         def solve(problem, parallel):
             problem = replace(problem, stack=problem.stack.using(parallel=parallel))
@@ -449,7 +447,6 @@ class LocalMKL(LpNormMKL):
         if not isinstance(gate, ClusteringGate) or gate.seen is None:
             return prepared
         present = gate.kernel.present(X)
-        prepared = replace(prepared, mean=None)  # it serves one solution, and here come several
         gate.clustering, refined = supervise(self, prepared, gate.seen, present, sample_weight)
         del gate.seen
         return refined

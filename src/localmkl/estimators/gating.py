@@ -100,11 +100,6 @@ class GateKernel:
         return np.full(n_kernels, 1.0 / n_kernels) if self.index is None else np.eye(n_kernels)[self.index]
 
     @property
-    def is_mean(self):
-        """Whether k0 is the mean of the model's kernels."""
-        return self.own is None and self.index is None
-
-    @property
     def threadable(self):
         """Whether several threads may ask at once."""
         return self.own is None or threadable(self.own)
@@ -301,9 +296,7 @@ def fit_gate(estimator, X, groups, stack, sample_weight, unlabeled, context):
         key = parameters_key(estimator, PARTITION)
         evenness = None if hard else (estimator if isinstance(gate, str) else gate).evenness
         kernel, partition, distances, weights = context.recall(
-            "partition",
-            key,
-            lambda: _partition(estimator, X, stack, sample_weight, weights, unlabeled, context),
+            "partition", key, lambda: _partition(estimator, X, stack, sample_weight, weights, unlabeled)
         )
         clustering = context.recall(
             "clustering",
@@ -345,7 +338,7 @@ def _clustering(estimator):
     return kind(evenness=None, **asked)
 
 
-def _partition(estimator, X, stack, sample_weight, weights, unlabeled, context):
+def _partition(estimator, X, stack, sample_weight, weights, unlabeled):
     """Return the gate kernel, its hard partition, and the distances and weights of the partitioned rows."""
     if isinstance(stack, FactorStack):
         return _partition_on_features(estimator, X, stack, sample_weight, weights, unlabeled)
@@ -354,8 +347,6 @@ def _partition(estimator, X, stack, sample_weight, weights, unlabeled, context):
     weights = kernel.counted(X if unlabeled is None else getattr(estimator, "rows_", None), weights)
     if unlabeled is None:
         gram = kernel.training_gram(X, stack, estimator.factors_)
-        if kernel.is_mean and context.stack is None and stack.device is None:
-            context.mean = gram
     else:
         scales = estimator.cosine_scales_
         joint = NormalizedGrams(unlabeled, estimator.factors_, scales, scales)

@@ -253,7 +253,7 @@ def learn_factors(kind, stack, sample_weight=None, shares=1.0):
         return np.ones(stack.n_kernels)
     weights = np.ones(stack.shape[0]) if sample_weight is None else sample_weight
     weights = weights / weights.sum()
-    mean = stack.means(weights) if kind == "multiplicative" else np.zeros(stack.n_kernels)
+    mean = stack.norms(weights[:, None])[0] if kind == "multiplicative" else np.zeros(stack.n_kernels)
     return factors_of(stack.traces(weights) / shares, mean / np.square(shares))
 
 

@@ -57,7 +57,7 @@ def solve_convex(problem, *, start=None, **options):
     return solve_all([problem], None if start is None else [start], **options)[0]
 
 
-def solve_all(problems, starts=None, *, solver="newton", tol=1e-3, max_iter=500, callback=None, mean=None):
+def solve_all(problems, starts=None, *, solver="newton", tol=1e-3, max_iter=500, callback=None):
     """Solve problems of convex localized MKL until each duality gap is at most `tol`.
 
     Problems that share stack and memberships read the stack together, as many as memory allows.
@@ -76,8 +76,6 @@ def solve_all(problems, starts=None, *, solver="newton", tol=1e-3, max_iter=500,
         Most updates of the kernel weights.
     callback : callable, optional
         Called as ``callback(iteration, primal, dual, gap)`` after every step; problems then run one by one.
-    mean : ndarray of shape (n, n), optional
-        The mean of the kernels, where it is known: kernels at even weights are made of it. It is overwritten.
 
     Returns
     -------
@@ -110,8 +108,7 @@ def solve_all(problems, starts=None, *, solver="newton", tol=1e-3, max_iter=500,
         for chosen in _batches(problems, 1 if callback is not None else None):
             own = problems[chosen]
             pairs = zip(own, starts[chosen], strict=True)
-            solutions += run_courses(own, [_course(*pair, **options) for pair in pairs], mean)
-            mean = None
+            solutions += run_courses(own, [_course(*pair, **options) for pair in pairs])
     for place, (start, solution) in enumerate(zip(starts, solutions, strict=True)):
         # Weights that are zero (p = 1) leave kernels of low rank, from which steps may find no way out.
         if start.near and not solution.converged and solution.n_iter < max_iter:

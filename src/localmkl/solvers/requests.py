@@ -12,7 +12,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from localmkl.solvers.certify import audited_products
-from localmkl.stacks.interface import BLOCK_ROWS
 
 
 @dataclass(frozen=True)
@@ -30,7 +29,7 @@ class Products:
     samples: np.ndarray | None = None
 
 
-def run_courses(problems, courses, mean=None):
+def run_courses(problems, courses):
     """Run the courses of problems that share stack and memberships side by side; return what they return.
 
     Parameters
@@ -38,10 +37,8 @@ def run_courses(problems, courses, mean=None):
     problems : list of Problem
     courses : list of generator
         One for each problem.
-    mean : ndarray of shape (n, n), optional
-        The mean of the kernels; it is overwritten.
     """
-    server = _Server(problems, mean)
+    server = _Server(problems)
     results: dict = {}
     asked = _advance(courses, dict.fromkeys(range(len(courses))), results)
     while asked:
@@ -65,8 +62,8 @@ def _advance(courses, answers, results):
 class _Server:
     """The stack that all problems share, and one matrix for the combined kernel of each."""
 
-    def __init__(self, problems, mean):
-        self.problem, self.n_problems, self.mean = problems[0], len(problems), mean
+    def __init__(self, problems):
+        self.problem, self.n_problems = problems[0], len(problems)
         self.kernels: np.ndarray | None = None
 
     def answer(self, asked):
@@ -91,18 +88,10 @@ class _Server:
             only = stack.only_kernel(asked[0].weights, memberships)
             if only is not None:
                 return {0: only}
-        weights = np.stack([one.weights for one in asked.values()])
-        mean, self.mean = self.mean, None  # for one use: it may become a kernel
         if self.kernels is None:
             n = self.problem.n_samples
-            only = mean is not None and self.n_problems == 1
-            self.kernels = mean[None] if only else np.empty((self.n_problems, n, n))
-        if mean is not None and np.all(weights == weights[:, :1, :1]):
-            sizes = stack.n_kernels * weights[:, 0, 0]
-            return {
-                place: spread_mean(mean, memberships, size, self.kernels[place])
-                for place, size in zip(asked, sizes, strict=True)
-            }
+            self.kernels = np.empty((self.n_problems, n, n))
+        weights = np.stack([one.weights for one in asked.values()])
         stack.combine_several(weights, memberships, self.kernels, list(asked))
         return {place: self.kernels[place] for place in asked}
 
@@ -126,11 +115,3 @@ class _Server:
         products = np.split(self.problem.stack.products(vectors, union), len(requests))
         parts = [own[:, :, rows] for own, rows in zip(products, places, strict=True)]
         return dict(zip(asked, parts, strict=True))
-
-
-def spread_mean(mean, memberships, size, out):
-    """Return ``size (c c') * mean`` in `out`, which may be the mean: K~ at weights that are all the same."""
-    for start in range(0, len(mean), BLOCK_ROWS):
-        rows = slice(start, start + BLOCK_ROWS)
-        np.multiply(mean[rows], size * memberships[rows] @ memberships.T, out=out[rows])
-    return out

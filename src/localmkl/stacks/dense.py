@@ -164,7 +164,7 @@ class GramStack(Stack):
 
     def only(self, m):  # noqa: D102
         factors = None if self.factors is None else self.factors[m : m + 1]
-        return self._with(grams=self.grams[m : m + 1], factors=factors, _fresh={})
+        return self._with(grams=self.grams[m : m + 1], factors=factors)
 
     def divided(self, scales, *, in_place):
         """Return the square stack ``K_m[i, k] scales_mi scales_mk``, in place or as a copy of the slice."""
@@ -208,13 +208,12 @@ class GramStack(Stack):
             return
         from localmkl.backends.survey import survey
 
-        differences, sums = survey(self.grams, parallel=self.parallel)
+        differences = survey(self.grams, parallel=self.parallel)
         diagonals = np.array(np.einsum("mii->mi", self.grams), dtype=np.float64)
         size = np.abs(diagonals).max(axis=1)
         if np.all(differences <= BARELY * _checks.SYMMETRY_TOLERANCE * size):  # so that all is finite
             with one_blas_thread():
                 _checks.check_definite_grams(self.grams, diagonals)
-            self._fresh["sums"] = sums
             self.vouch("finite", "symmetric")
 
     def _check_finite(self):

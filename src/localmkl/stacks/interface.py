@@ -21,10 +21,6 @@ BLOCK_ROWS = 256
 """Rows of one kernel that are read at a time: a few megabytes, whatever the number of columns."""
 
 
-KEPT_ASIDE = ("origin", "_verdicts", "_fresh")
-"""Attributes that answers do not depend on."""
-
-
 class Stack(ABC):
     """Kernels between some rows and some columns; to scikit-learn, a table of rows.
 
@@ -55,7 +51,6 @@ class Stack(ABC):
     def __init__(self):
         self.origin = uuid.uuid4().hex
         self._verdicts: set[str] = set()  # checks passed, shared by all slices
-        self._fresh: dict[str, np.ndarray] = {}  # what these have just read of the whole stack, for one use
 
     @property
     @abstractmethod
@@ -153,13 +148,6 @@ class Stack(ABC):
     def traces(self, weights):
         """Return ``sum_i w_i k_m(x_i, x_i)`` of each kernel."""
         return self.diagonals() @ weights
-
-    def means(self, weights):
-        """Return ``sum_ik w_i w_k k_m(x_i, x_k)`` of each kernel, for weights that sum to one."""
-        sums = self._fresh.pop("sums", None)  # once: whoever owns the numbers may change them
-        if sums is None or self.rows is not None or np.any(weights != weights[0]):
-            return self.norms(weights[:, None])[0]
-        return sums * weights[0] ** 2 * (1.0 if self.factors is None else self.factors)
 
     def to_device(self, device):
         """Return the stack on a device; None is here."""
@@ -298,9 +286,7 @@ class Stack(ABC):
 
     def contents(self):
         """Return what all answers depend on, for checksums."""
-        return {
-            name: value for name, value in vars(self).items() if name not in ("origin", "_verdicts", "_found")
-        }
+        return {name: value for name, value in vars(self).items() if name not in ("origin", "_verdicts")}
 
     def detached(self):
         """Return this slice without its large array, and the array: for processes that share it."""
