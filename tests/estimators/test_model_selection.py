@@ -58,7 +58,7 @@ def test_cross_validation_gives_what_a_loop_gives(cls, form):
 def test_grid_search_gives_what_a_loop_gives_also_with_two_workers(form):
     X, y = data()
     X = X if form == "raw" else stack_of(X)
-    model = CLMKLClassifier(KERNELS if form == "raw" else "precomputed", random_state=0)
+    model = CLMKLClassifier(KERNELS if form == "raw" else "precomputed", tol=1e-9, random_state=0)
     folds = KFold(3, shuffle=True, random_state=0)
     grid = {"C": [0.1, 10.0], "evenness": [0.4, 0.8]}
     search = GridSearchCV(model, grid, cv=folds).fit(X, y)

@@ -62,7 +62,8 @@ def test_contributions_of_the_shared_part_and_the_clusters_sum_to_the_decision(t
     assert bound_model(model, X, y).complexity > 0.0
     save(model, tmp_path / "model")
     again = load(tmp_path / "model")
-    np.testing.assert_array_equal(again.decision_function(X), model.decision_function(X))
+    new = X.copy()  # BLAS multiplies rows with themselves in another way
+    np.testing.assert_array_equal(again.decision_function(new), model.decision_function(new))
     assert again.cluster_names_ == model.cluster_names_
 
 

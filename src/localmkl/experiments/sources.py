@@ -372,7 +372,7 @@ def load_fold_sources(cosine=False):
     kernels = fold_kernels(data.views, len(data.y))
     stack = compute_stack(fit_kernels(kernels, data.X), data.X)
     if cosine:
-        stack = GramStack([cosine_of(gram) for gram in stack.grams])
+        stack = GramStack([cosine_of(gram) for gram in stack.to_array()])
         kernels = [f"cosine of {kernel}" for kernel in kernels]
     stack.check_training()
     return FixedSplit(stack, data.y, tuple(kernels), data.train, data.test)
