@@ -53,7 +53,7 @@ dist: $(VENV)/.dev  ## build wheel and sdist, and try them in empty environments
 	rm -rf dist
 	$(BIN)/python -m pip install --quiet --group dist
 	$(BIN)/python -m build --outdir dist
-	$(BIN)/python -m pytest -n 0 -m dist tests/dist
+	$(BIN)/python -m pytest -n 0 -m dist tests/packaging
 
 bench: $(VENV)/.dev  ## run the benchmarks
 	$(BIN)/python -m benchmarks
