@@ -4,7 +4,7 @@ The names below are imported on first use, so that ``import localmkl`` and the c
 """
 
 from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
 
@@ -27,29 +27,28 @@ _HOME = {
 
 __all__ = [*_HOME, "__version__"]
 
-if TYPE_CHECKING:
-    from localmkl.estimators import (  # noqa: F401
-        CLMKLClassifier,
-        CLMKLRegressor,
-        HLMKLClassifier,
-        HLMKLRegressor,
-        LMKLClassifier,
-        LMKLRegressor,
-        MKLClassifier,
-        MKLRegressor,
-        UniformMKLClassifier,
-        UniformMKLRegressor,
-    )
-    from localmkl.kernels import GramStack  # noqa: F401
-    from localmkl.persistence import load, save  # noqa: F401
-    from localmkl.views import Views  # noqa: F401
+if TYPE_CHECKING:  # "as" is how type checkers are told that these are public
+    from localmkl.estimators import CLMKLClassifier as CLMKLClassifier
+    from localmkl.estimators import CLMKLRegressor as CLMKLRegressor
+    from localmkl.estimators import HLMKLClassifier as HLMKLClassifier
+    from localmkl.estimators import HLMKLRegressor as HLMKLRegressor
+    from localmkl.estimators import LMKLClassifier as LMKLClassifier
+    from localmkl.estimators import LMKLRegressor as LMKLRegressor
+    from localmkl.estimators import MKLClassifier as MKLClassifier
+    from localmkl.estimators import MKLRegressor as MKLRegressor
+    from localmkl.estimators import UniformMKLClassifier as UniformMKLClassifier
+    from localmkl.estimators import UniformMKLRegressor as UniformMKLRegressor
+    from localmkl.kernels import GramStack as GramStack
+    from localmkl.persistence import load as load
+    from localmkl.persistence import save as save
+    from localmkl.views import Views as Views
 
 
-def __getattr__(name):
+def __getattr__(name: str) -> Any:
     if name in _HOME:
         return getattr(import_module(f"localmkl.{_HOME[name]}"), name)
     raise AttributeError(f"module 'localmkl' has no attribute {name!r}")
 
 
-def __dir__():
+def __dir__() -> list[str]:
     return sorted(__all__)

@@ -2,12 +2,13 @@
 
 import sys
 import warnings
+from types import FrameType
 
 ON_BEHALF = ("localmkl", "sklearn", "joblib", "contextlib")
 """Packages whose frames are passed over: this one, and those that call it for the user."""
 
 
-def warn(message, category=UserWarning):
+def warn(message: str, category: type[Warning] = UserWarning) -> None:
     """Warn at the innermost frame that belongs to the user, or at the outermost one of all.
 
     Parameters
@@ -29,6 +30,6 @@ def warn(message, category=UserWarning):
     warnings.warn(message, category, stacklevel=level)
 
 
-def _package(frame):
+def _package(frame: FrameType) -> str:
     """Return the name of the top-level package that a frame's code belongs to."""
     return str(frame.f_globals.get("__name__")).partition(".")[0]

@@ -7,8 +7,10 @@ observed  the share of them for which the event came true, k of n, with Wilson's
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from localmkl._checks import check_integer
 
@@ -38,30 +40,30 @@ class Reliability:
     (array([ True,  True]), 0.2, 0.259)
     """
 
-    predicted: np.ndarray
-    observed: np.ndarray
-    low: np.ndarray
-    high: np.ndarray
-    count: np.ndarray
+    predicted: NDArray[np.float64]
+    observed: NDArray[np.float64]
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
+    count: NDArray[np.intp]
 
     @property
-    def inside(self):
+    def inside(self) -> NDArray[np.bool_]:
         """Whether the predicted probability of each bin lies within the interval of the observed share."""
         return (self.low <= self.predicted) & (self.predicted <= self.high)
 
     @property
-    def error(self):
+    def error(self) -> float:
         """Mean difference between predicted and observed, over the samples: the calibration error."""
         return float(np.average(np.abs(self.predicted - self.observed), weights=self.count))
 
     @property
-    def chance(self):
+    def chance(self) -> float:
         """The `error` of true probabilities: ``E|k/n - p|``, about ``sqrt(2 p (1 - p) / (pi n))``."""
         variances = self.predicted * (1.0 - self.predicted) / self.count
         return float(np.average(np.sqrt(2.0 / np.pi * variances), weights=self.count))
 
 
-def reliability(probabilities, truth, *, n_bins=10):
+def reliability(probabilities: ArrayLike, truth: ArrayLike, *, n_bins: int = 10) -> Reliability:
     """Return predicted probabilities of an event beside how often it came true, in bins of equal counts.
 
     Parameters
@@ -106,7 +108,9 @@ def reliability(probabilities, truth, *, n_bins=10):
     )
 
 
-def event_probabilities(probabilities, y, classes, label=None):
+def event_probabilities(
+    probabilities: NDArray[np.float64], y: ArrayLike, classes: ArrayLike, label: Any = None
+) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
     """Return the probability of one event for each sample, and whether it came true.
 
     Parameters

@@ -8,9 +8,12 @@ A file is written whole or not at all (`_files`).
 
 import io
 import warnings
+from collections.abc import Iterable
 from importlib.util import find_spec
 from numbers import Real
+from os import PathLike
 from pathlib import Path
+from typing import Any, BinaryIO
 
 import numpy as np
 from joblib import parallel_config
@@ -36,7 +39,7 @@ MOST_COLUMNS = 10**6
 """Of a row that a pipeline is tried on."""
 
 
-def save(model, path, *, trusted=()):
+def save(model: BaseEstimator, path: str | PathLike[str], *, trusted: Iterable[str | type] = ()) -> None:
     """Write a fitted model to `path`.
 
     Parameters
@@ -95,7 +98,7 @@ def save(model, path, *, trusted=()):
     write_whole(path, content)
 
 
-def load(path, *, trusted=()):
+def load(path: str | PathLike[str], *, trusted: Iterable[str | type] = ()) -> Any:
     """Read a model written by `save`.
 
     Parameters
@@ -150,7 +153,7 @@ def load(path, *, trusted=()):
 class _Foreign(ValueError):
     """The file holds something that models do not consist of."""
 
-    def __init__(self, names):
+    def __init__(self, names: list[str]) -> None:
         self.names = names
         super().__init__(
             f"names types that are not localmkl's: {listed(names)}; "
@@ -162,7 +165,7 @@ class _NoModel(ValueError):
     """The file is whole, and holds something else."""
 
 
-def _read(file, trusted):
+def _read(file: BinaryIO, trusted: Any) -> Any:
     """Return the model of a file, if it has known or trusted parts alone and they fit together."""
     archive = Archive(file)
     schema = archive.schema()
@@ -197,7 +200,7 @@ def _read(file, trusted):
     return model
 
 
-def _check_search(search):
+def _check_search(search: Any) -> None:
     """Raise unless the results of a fitted search can be told."""
     results = getattr(search, "cv_results_", None)
     if results is None:
@@ -211,7 +214,7 @@ def _check_search(search):
         raise ValueError("the best result of its search is none")
 
 
-def _check_runs(model, allowed):
+def _check_runs(model: Any, allowed: tuple[type[Exception], ...]) -> None:
     """Raise unless a pipeline, or what else holds a model, runs through on a row of ones.
 
     What it says of the row does not count. Where text, Grams or views are expected, it may refuse it.
@@ -239,7 +242,7 @@ def _check_runs(model, allowed):
             raise ValueError(f"{type(model).__name__} cannot predict: {error}") from error
 
 
-def _told(error):
+def _told(error: Exception) -> str:
     """Return an error in one line without its full stop, and without what a terminal takes for commands."""
     line = " ".join(str(error).split()).rstrip(".")
     shown = "".join(letter if letter.isprintable() else "?" for letter in line)

@@ -77,7 +77,7 @@ def free_threads() -> int:
     limits = [library.num_threads for library in _controller().lib_controllers if library.user_api == "blas"]
     if "numba" in sys.modules:  # else nobody has limited it
         limits.append(sys.modules["numba"].get_num_threads())
-    return max(1, min([cpu_count(), *(limit for limit in limits if limit)]))
+    return int(max(1, min([cpu_count(), *(limit for limit in limits if limit)])))
 
 
 def _let_any_thread_restore():

@@ -212,11 +212,11 @@ def _if_any(values):
 
 def _read_omics(view, path, asked):
     """Return the views of an AnnData or MuData file; of `obs`, the target and the groups alone."""
-    import pandas as pd
-
     from localmkl.datasets import read_views
 
     views, obs, names = read_views(path)
+    import pandas as pd  # the reader is there, and brings it
+
     found = {}
     for own in views.names:
         rows, columns = views.rows(own), views.columns(own)

@@ -4,7 +4,7 @@ The names below are imported on first use: reading a file needs no kernel.
 """
 
 from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 _HOME = {
     "ALPHABETS": "alphabets",
@@ -42,40 +42,45 @@ _HOME = {
 
 __all__ = list(_HOME)
 
-if TYPE_CHECKING:
-    from localmkl.kernels.alignment import SmithWaterman  # noqa: F401
-    from localmkl.kernels.alphabets import ALPHABETS  # noqa: F401
-    from localmkl.kernels.categories import Overlap  # noqa: F401
-    from localmkl.kernels.features import FeatureMap, fit_features  # noqa: F401
-    from localmkl.kernels.histograms import Chi2, HistogramIntersection, Tanimoto  # noqa: F401
-    from localmkl.kernels.properties import PropertyProfile, PseudoAminoAcid, ResidueGroups  # noqa: F401
-    from localmkl.kernels.sequences import GappedKmer, Mismatch, SequenceKernel, Spectrum, WeightedDegree  # noqa: F401
-    from localmkl.kernels.stack import (  # noqa: F401
-        NORMALIZATIONS,
-        CrossGrams,
-        FactorStack,
-        GramStack,
-        compute_stack,
-        fit_kernels,
-    )
-    from localmkl.kernels.texts import TfIdf  # noqa: F401
-    from localmkl.kernels.vectors import (  # noqa: F401
-        RBF,
-        CallableKernel,
-        Cosine,
-        Kernel,
-        Linear,
-        Polynomial,
-        VectorKernel,
-        default_kernels,
-    )
+if TYPE_CHECKING:  # "as" is how type checkers are told that these are public
+    from localmkl.kernels.alignment import SmithWaterman as SmithWaterman
+    from localmkl.kernels.alphabets import ALPHABETS as ALPHABETS
+    from localmkl.kernels.categories import Overlap as Overlap
+    from localmkl.kernels.features import FeatureMap as FeatureMap
+    from localmkl.kernels.features import fit_features as fit_features
+    from localmkl.kernels.histograms import Chi2 as Chi2
+    from localmkl.kernels.histograms import HistogramIntersection as HistogramIntersection
+    from localmkl.kernels.histograms import Tanimoto as Tanimoto
+    from localmkl.kernels.properties import PropertyProfile as PropertyProfile
+    from localmkl.kernels.properties import PseudoAminoAcid as PseudoAminoAcid
+    from localmkl.kernels.properties import ResidueGroups as ResidueGroups
+    from localmkl.kernels.sequences import GappedKmer as GappedKmer
+    from localmkl.kernels.sequences import Mismatch as Mismatch
+    from localmkl.kernels.sequences import SequenceKernel as SequenceKernel
+    from localmkl.kernels.sequences import Spectrum as Spectrum
+    from localmkl.kernels.sequences import WeightedDegree as WeightedDegree
+    from localmkl.kernels.stack import NORMALIZATIONS as NORMALIZATIONS
+    from localmkl.kernels.stack import CrossGrams as CrossGrams
+    from localmkl.kernels.stack import FactorStack as FactorStack
+    from localmkl.kernels.stack import GramStack as GramStack
+    from localmkl.kernels.stack import compute_stack as compute_stack
+    from localmkl.kernels.stack import fit_kernels as fit_kernels
+    from localmkl.kernels.texts import TfIdf as TfIdf
+    from localmkl.kernels.vectors import RBF as RBF
+    from localmkl.kernels.vectors import CallableKernel as CallableKernel
+    from localmkl.kernels.vectors import Cosine as Cosine
+    from localmkl.kernels.vectors import Kernel as Kernel
+    from localmkl.kernels.vectors import Linear as Linear
+    from localmkl.kernels.vectors import Polynomial as Polynomial
+    from localmkl.kernels.vectors import VectorKernel as VectorKernel
+    from localmkl.kernels.vectors import default_kernels as default_kernels
 
 
-def __getattr__(name):
+def __getattr__(name: str) -> Any:
     if name in _HOME:
         return getattr(import_module(f"localmkl.kernels.{_HOME[name]}"), name)
     raise AttributeError(f"module 'localmkl.kernels' has no attribute {name!r}")
 
 
-def __dir__():
+def __dir__() -> list[str]:
     return sorted(__all__)

@@ -38,7 +38,7 @@ class OneStandardError:
     near: dict[str, Any]
     metric: str = "score"
 
-    def __call__(self, cv_results):
+    def __call__(self, cv_results: dict[str, Any]) -> int:
         """Return the number of the candidate that is chosen.
 
         Parameters
@@ -60,9 +60,9 @@ class OneStandardError:
         away = [self._distance(cv_results["params"][number]) for number in good]
         return int(min(zip(away, -means[good], good, strict=True))[2])
 
-    def _decides(self, name):
+    def _decides(self, name: str) -> bool:
         return name.partition("_")[2] == f"test_{self.metric}"
 
-    def _distance(self, candidate):
+    def _distance(self, candidate: dict[str, Any]) -> list[float]:
         named = [name for name in self.near if name in candidate]
         return [abs(float(candidate[name]) - self.near[name]) for name in named]

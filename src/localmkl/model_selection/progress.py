@@ -1,10 +1,11 @@
 """A progress bar on stderr: how many fits, how fast, how long still."""
 
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 
 @contextmanager
-def progress_bar(total, done=0, *, shown=True):
+def progress_bar(total: int, done: int = 0, *, shown: bool = True) -> Iterator[Callable[[int], None]]:
     """Yield a function to call with the number of fits that were finished since."""
     if not shown:
         yield lambda count: None
@@ -22,7 +23,7 @@ def progress_bar(total, done=0, *, shown=True):
     with Progress(*columns, console=Console(stderr=True)) as bar:
         task = bar.add_task("fits", total=total, completed=done, rate="")
 
-        def advance(count):
+        def advance(count: int) -> None:
             speed = bar.tasks[0].finished_speed or bar.tasks[0].speed
             bar.update(task, advance=count, rate="" if speed is None else f"{speed:.3g}/s")
 

@@ -1,10 +1,11 @@
 """Two methods on k splits that share rows: ``t = mean(d) / sqrt((1/k + n_test/n_train) var(d))``."""
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy import stats
 
 
-def corrected_t_test(differences, test_share):
+def corrected_t_test(differences: ArrayLike, test_share: float) -> tuple[float, float, float, float]:
     """Return mean, standard error, t and one-sided p of the corrected resampled t-test.
 
     Parameters
@@ -30,9 +31,9 @@ def corrected_t_test(differences, test_share):
     >>> round(mean, 3), round(t, 3), round(p, 3)
     (0.2, 3.464, 0.02)
     """
-    differences = np.asarray(differences, dtype=np.float64)
-    mean, n_splits = float(differences.mean()), len(differences)
-    error = float(np.sqrt((1.0 / n_splits + test_share) * differences.var(ddof=1)))
+    given = np.asarray(differences, dtype=np.float64)
+    mean, n_splits = float(given.mean()), len(given)
+    error = float(np.sqrt((1.0 / n_splits + test_share) * given.var(ddof=1)))
     if error == 0.0:
         return mean, error, float(np.sign(mean)) * np.inf if mean else 0.0, 0.0 if mean > 0.0 else 1.0
     return mean, error, mean / error, float(stats.t.sf(mean / error, n_splits - 1))

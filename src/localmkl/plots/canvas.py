@@ -1,5 +1,12 @@
 """Colours, marks and Axes that all pictures have in common."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
 PALETTE = ("#0f62a6", "#c25e00", "#0a7f5c", "#a03b86", "#5b6470", "#7a6a00", "#2587a8", "#b3261e")
 """Colours of clusters and classes: distinct for everybody, and dark enough on white."""
 
@@ -11,7 +18,7 @@ SHARED = "#c8ccd2"
 """Colour of what all samples share: lighter than any cluster or class, which it is not."""
 
 
-def axes_or_new(ax):
+def axes_or_new(ax: Axes | None) -> Axes:
     """Return Axes as they were given, or new ones of a figure of their own."""
     try:
         from matplotlib import pyplot as plt

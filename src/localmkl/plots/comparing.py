@@ -1,11 +1,20 @@
 """The picture of compared methods: differences of their scores, with intervals."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from localmkl.plots.canvas import ACCENT, axes_or_new
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
-def plot_comparison(comparison, *, metric=None, ax=None):
+    from localmkl.inference import Comparison
+
+
+def plot_comparison(comparison: Comparison, *, metric: str | None = None, ax: Axes | None = None) -> Axes:
     """Draw how much better or worse than the reference each method is, with its interval.
 
     Parameters

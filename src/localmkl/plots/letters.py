@@ -1,5 +1,9 @@
 """Pictures of models of sequences: the importance of positions, and logos."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 
 from localmkl._checks import check_option
@@ -12,6 +16,12 @@ from localmkl.explain import (
     sequences_of,
 )
 from localmkl.plots.canvas import PALETTE, axes_or_new
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from numpy.typing import ArrayLike, NDArray
+
+    from localmkl.estimators.base import BaseMKL
 
 BASES = {"A": 2, "C": 0, "G": 1, "T": 7, "U": 7}
 RESIDUES = {
@@ -26,7 +36,16 @@ GREY = 4
 """The palette's colour of all other letters."""
 
 
-def plot_positions(model, X, *, label=None, column=None, view=None, groups=None, ax=None):
+def plot_positions(
+    model: BaseMKL,
+    X: Any,
+    *,
+    label: Any = None,
+    column: str | int | None = None,
+    view: str | None = None,
+    groups: ArrayLike | None = None,
+    ax: Axes | None = None,
+) -> Axes:
     """Draw how much each position of the sequences moves the decision, one line per cluster or group.
 
     That is the standard deviation, over the samples whose main cluster it is, of the position's contribution:
@@ -73,7 +92,17 @@ def plot_positions(model, X, *, label=None, column=None, view=None, groups=None,
     return ax
 
 
-def plot_logo(model, X, *, label=None, cluster=None, column=None, view=None, groups=None, ax=None):
+def plot_logo(
+    model: Any,
+    X: Any,
+    *,
+    label: Any = None,
+    cluster: str | int | None = None,
+    column: str | int | None = None,
+    view: str | None = None,
+    groups: ArrayLike | None = None,
+    ax: Axes | None = None,
+) -> Axes:
     """Draw which letters speak for a class: a sequence logo of contributions.
 
     A letter's height is its part of the mean contribution at its position, over the samples predicted to be
@@ -132,7 +161,7 @@ def plot_logo(model, X, *, label=None, cluster=None, column=None, view=None, gro
     return ax
 
 
-def draw_letters(ax, heights, letters, *, start=1):
+def draw_letters(ax: Axes, heights: NDArray[np.floating], letters: str, *, start: int = 1) -> Axes:
     """Draw letters of given heights at each position: a sequence logo.
 
     Parameters
@@ -168,7 +197,7 @@ def draw_letters(ax, heights, letters, *, start=1):
     return ax
 
 
-def stack_letters(heights):
+def stack_letters(heights: NDArray[np.floating]) -> list[tuple[int, int, float, float]]:
     """Return (position, letter number, low, high) of every letter, the tallest farthest from the line.
 
     Examples
@@ -189,7 +218,7 @@ def stack_letters(heights):
     return boxes
 
 
-def letter_colors(letters):
+def letter_colors(letters: str) -> dict[str, int]:
     """Return the number in the palette of each letter: four for the bases, amino acids by chemistry.
 
     Examples

@@ -1,5 +1,10 @@
 """Pictures of any fitted model: weights, memberships, a map, convergence, learning curves, reliability."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 
 from localmkl._checks import check_option
@@ -22,8 +27,16 @@ from localmkl.explain import (
 )
 from localmkl.plots.canvas import ACCENT, MARKERS, PALETTE, SHARED, axes_or_new
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from numpy.typing import ArrayLike, NDArray
+    from sklearn.base import BaseEstimator
 
-def plot_weights(model, *, ax=None):
+    from localmkl.estimators.base import BaseMKL
+    from localmkl.kernels import GramStack
+
+
+def plot_weights(model: BaseMKL, *, ax: Axes | None = None) -> Axes:
     """Draw the share of each kernel in the weights of each cluster or group, as a heat map.
 
     A shared part comes first.
@@ -65,12 +78,14 @@ def plot_weights(model, *, ax=None):
     return ax
 
 
-def _word(model):
+def _word(model: BaseMKL) -> str:
     """Return the noun for what has weights of its own."""
     return "group" if has_groups(model) else "cluster"
 
 
-def plot_memberships(model, X=None, *, groups=None, ax=None):
+def plot_memberships(
+    model: BaseMKL, X: Any = None, *, groups: ArrayLike | None = None, ax: Axes | None = None
+) -> Axes:
     """Draw the memberships of all samples, one column each, as geneticists draw ancestry.
 
     Samples are sorted by their main cluster, and within it by how clearly they belong there. What all share
@@ -117,7 +132,7 @@ def plot_memberships(model, X=None, *, groups=None, ax=None):
     return ax
 
 
-def clearest_first(memberships):
+def clearest_first(memberships: NDArray[np.floating]) -> NDArray[np.intp]:
     """Return the numbers of samples by main cluster, the clearest first; without what all share.
 
     Examples
@@ -128,7 +143,16 @@ def clearest_first(memberships):
     return np.lexsort((-memberships.max(axis=1), memberships.argmax(axis=1)))
 
 
-def plot_map(model, X=None, *, y=None, color_by="cluster", train=None, groups=None, ax=None):
+def plot_map(
+    model: BaseMKL,
+    X: Any = None,
+    *,
+    y: ArrayLike | None = None,
+    color_by: str | int = "cluster",
+    train: GramStack | None = None,
+    groups: ArrayLike | None = None,
+    ax: Axes | None = None,
+) -> Axes:
     """Draw the samples in two dimensions: kernel PCA of the gate kernel, or of the mean of all with groups.
 
     Parameters
@@ -175,8 +199,9 @@ def plot_map(model, X=None, *, y=None, color_by="cluster", train=None, groups=No
     else:
         for number in np.unique(values):
             own = values == number
-            style = {"color": PALETTE[number % len(PALETTE)], "marker": MARKERS[number % len(MARKERS)]}
-            ax.scatter(x1[own], x2[own], s=16, alpha=0.8, linewidths=0, label=names[number], **style)
+            color, marker = PALETTE[number % len(PALETTE)], MARKERS[number % len(MARKERS)]
+            points = ax.scatter(x1[own], x2[own], s=16, alpha=0.8, linewidths=0, color=color, marker=marker)
+            points.set_label(names[number])
         ax.legend(title=_word(model) if color_by == "cluster" else color_by, frameon=False)
     first, second = 100.0 * placed.explained
     ax.set(
@@ -187,23 +212,26 @@ def plot_map(model, X=None, *, y=None, color_by="cluster", train=None, groups=No
     return ax
 
 
-def _map_values(model, X, y, color_by):
+def _map_values(
+    model: BaseMKL, X: Any, y: ArrayLike | None, color_by: str | int
+) -> tuple[NDArray[Any], list[str]]:
     """Return numbers to colour samples by: real ones, or those of the names that are returned too."""
     if isinstance(color_by, int | np.integer):
-        return kernel_contributions(model, X)[:, color_by], None
+        return kernel_contributions(model, X)[:, color_by], []
     check_option("color_by", color_by, ("cluster", "target", "prediction"))
     if color_by == "cluster":
-        return main_clusters(model, X)
+        numbers, names = main_clusters(model, X)
+        return numbers, names
     if color_by == "target" and y is None:
         raise ValueError("`y` must be given to colour the map by the target, got None.")
     values = np.asarray(model.predict(X) if color_by == "prediction" else y)
     if values.dtype.kind == "f":
-        return values, None
+        return values, []
     labels, numbers = np.unique(values, return_inverse=True)
     return numbers, [str(label) for label in labels]
 
 
-def plot_convergence(model, *, ax=None):
+def plot_convergence(model: BaseMKL, *, ax: Axes | None = None) -> Axes:
     """Draw primal and dual value of every step of the solver; between them lies the optimum.
 
     Parameters
@@ -233,15 +261,23 @@ def plot_convergence(model, *, ax=None):
         at, steps["dual"], color="0.35", marker="s", markersize=4, ls="--", label="dual: a bound on the best"
     )
     ax.fill_between(at, steps["dual"], steps["primal"], color=ACCENT, alpha=0.1, linewidth=0)
-    ax.xaxis.get_major_locator().set_params(integer=True)
+    ax.locator_params(axis="x", integer=True)
     ax.set(xlabel="step", ylabel="objective", title=f"Convergence (gap {model.duality_gap_:.1e})")
     ax.legend(frameon=False)
     return ax
 
 
 def plot_learning_curves(
-    models, X, y, *, train_sizes=(0.2, 0.4, 0.6, 0.8, 1.0), cv=5, scoring=None, groups=None, ax=None
-):
+    models: BaseEstimator | dict[str, BaseEstimator],
+    X: Any,
+    y: ArrayLike,
+    *,
+    train_sizes: Sequence[float] = (0.2, 0.4, 0.6, 0.8, 1.0),
+    cv: Any = 5,
+    scoring: Any = None,
+    groups: ArrayLike | None = None,
+    ax: Axes | None = None,
+) -> Axes:
     """Draw the cross-validated score of one or several models against the number of training samples.
 
     Parameters
@@ -290,7 +326,16 @@ def plot_learning_curves(
     return ax
 
 
-def plot_reliability(models, X, y, *, label=None, n_bins=10, groups=None, ax=None):
+def plot_reliability(
+    models: Any,
+    X: Any,
+    y: ArrayLike,
+    *,
+    label: Any = None,
+    n_bins: int = 10,
+    groups: ArrayLike | None = None,
+    ax: Axes | None = None,
+) -> Axes:
     """Draw predicted probabilities against how often they came true, in bins of equal counts.
 
     On the diagonal, an event of probability 0.3 comes true three times of ten. Bars are 95 % intervals.
@@ -329,9 +374,10 @@ def plot_reliability(models, X, y, *, label=None, n_bins=10, groups=None, ax=Non
     ax = axes_or_new(ax)
     ax.plot([0, 1], [0, 1], color="0.6", ls=":", linewidth=1)
     for number, (name, bins) in enumerate(found.items()):
-        style = {"color": PALETTE[number % len(PALETTE)], "marker": MARKERS[number % len(MARKERS)]}
+        style: dict[str, Any] = {"ms": 5, "lw": 1.2, "capsize": 2, "marker": MARKERS[number % len(MARKERS)]}
         reach = bins.observed - bins.low, bins.high - bins.observed
-        ax.errorbar(bins.predicted, bins.observed, yerr=reach, ms=5, lw=1.2, capsize=2, label=name, **style)
+        color = PALETTE[number % len(PALETTE)]
+        ax.errorbar(bins.predicted, bins.observed, yerr=reach, label=name, color=color, **style)
     ax.set(xlabel="predicted probability", ylabel="observed frequency", title="Reliability", aspect="equal")
     ax.legend(frameon=False)
     return ax
