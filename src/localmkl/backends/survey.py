@@ -4,7 +4,7 @@
 
 An entry that alone in its row differs from its mirror image, by e, gives |d_i| >= e. Several may cancel, but
 |d_i| <= t has a probability of at most t / e, whatever they are. Reading a triangle beside its mirror image
-takes three times as long. The twin is `plain_survey`.
+takes twice as long. The twin is `plain_survey`.
 """
 
 import numba
