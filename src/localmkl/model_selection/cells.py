@@ -65,11 +65,12 @@ class Job:
         return X if self.groups is None else Grouped(X, self.groups[rows]), y
 
     def check_candidates(self):
-        """Raise if parameters of a candidate are wrong, or do not go together, whatever the data are."""
+        """Return the models; raise if parameters of one are wrong or do not go together, whatever the data."""
+        models = [self.model(number) for number in range(len(self.candidates))]
         refused = {}
-        for number in range(len(self.candidates)):
+        for number, model in enumerate(models):
             try:
-                self.model(number)._check_parameters()
+                model._check_parameters()
             except (TypeError, ValueError) as error:
                 refused[number] = error
         if refused:
@@ -80,6 +81,7 @@ class Job:
                 f"the first of them {values}: {str(refused[first]).rstrip('.')}; where values do not go "
                 "together, give a list of grids instead of one."
             ) from refused[first]
+        return models
 
     def is_allowed(self):
         """Whether all candidates may be: one step beyond others there may be nothing."""

@@ -18,7 +18,7 @@ ALONG = ("shared", "evenness")
 """Parameters that differ from column to column."""
 WIDTH = 8
 """Series of a batch, which read the Grams together ..."""
-TASKS = 8
+TASKS = 4
 """... unless fewer batches than this come out, over all folds: then half as many, for workers to share."""
 
 

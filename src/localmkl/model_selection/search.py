@@ -328,11 +328,11 @@ class MKLSearchCV(BaseSearchCV):
 
     def _check_job(self, job):
         """Raise if a candidate is not allowed, or cannot be scored."""
-        job.check_candidates()
+        models = job.check_candidates()
         several = scorers_in(job.scorer)
         for name, one in several.items() if several else [(self.scoring, job.scorer)]:
-            for number in range(len(job.candidates)):
-                check_scorer(name, one, job.model(number))
+            for model in models:
+                check_scorer(name, one, model)
 
     def _beyond(self):
         """Return the candidates one step beyond the best values that lie at an end of those tried."""

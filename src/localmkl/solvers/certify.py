@@ -274,7 +274,7 @@ def _judge(problem, weights, alpha, products, n_terms=None):
     parts, n_rows = problem.cluster_parts(alpha.astype(products.dtype)), problem.n_samples
     blocks = [slice(start, start + SUMMED_ROWS) for start in range(0, n_rows, SUMMED_ROWS)]
     norms = np.maximum(sum(np.einsum("jmi,ij->jm", products[:, :, b], parts[b]) for b in blocks), 0.0)
-    scores = np.einsum("ij,jm,jmi->i", problem.memberships, weights, products, optimize=True)
+    scores = np.einsum("ij,ji->i", problem.memberships, np.matmul(weights[:, None], products)[:, 0])
     n_terms = n_rows if n_terms is None else max(n_terms, SUMMED_ROWS + len(blocks))
     share = gamma(n_terms, products.dtype) + gamma(weights.size, products.dtype)
     return _weigh_up(problem, weights, alpha, norms, scores, share, _bounds(problem, weights, alpha, share))
@@ -432,7 +432,10 @@ def relative(primal, dual, above, below, deep):
     if not scale > 0.0:
         return np.inf, 0.0
     gap = float((highest - lowest) / scale)
-    return gap, float(min((above + deep) / scale, gap))
+    rounding = (above + deep) / scale
+    if dual + deep < 0.0:  # then a larger primal makes a smaller gap
+        rounding = max(rounding, 0.5 * (gap - 1.0 + (dual + deep) / highest))
+    return gap, float(min(rounding, gap))
 
 
 def feasible(problem, weights, alpha):

@@ -36,7 +36,7 @@ def factorise(make):
     jitter = JITTER
     while jitter <= 1.0:
         matrix = make()
-        size = float(np.trace(matrix)) / len(matrix)
+        size = float(matrix.trace()) / len(matrix)
         matrix.ravel(order="K")[:: len(matrix) + 1] += jitter * (size if size > 0.0 else 1.0)
         upper, failed = dpotrf(matrix, lower=False, overwrite_a=True, clean=False)
         if not failed:

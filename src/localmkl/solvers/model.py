@@ -124,12 +124,12 @@ class _Model:
 
 
 def _gram(matrix):
-    return np.asfortranarray(matrix.T @ matrix)
+    return (matrix.T @ matrix).T  # symmetric: its transpose is the same in the order of Fortran
 
 
 def _with_unit_diagonal_added(matrix):
     matrix.ravel()[:: len(matrix) + 1] += 1.0
-    return np.asfortranarray(matrix)
+    return matrix.T
 
 
 class _System(ABC):
@@ -199,7 +199,7 @@ class _ByRank(_System):
 def _scaled_factor(matrix):
     """Return the factor of a matrix with a unit diagonal, and the scale: weights may vanish as they like."""
     scale = 1.0 / np.sqrt(matrix.diagonal())
-    return factorise(lambda: np.asfortranarray(matrix * np.outer(scale, scale))), scale
+    return factorise(lambda: (matrix * scale[:, None] * scale).T), scale
 
 
 def minimise_linear_model(norms, start, p):
@@ -220,10 +220,8 @@ def _room(x, p, n_clusters):
 
 
 def _length(value, change):
-    falling = change < 0.0
-    if not falling.any():
-        return 1.0
-    return min(1.0, TO_THE_WALL * float(np.min(-value[falling] / change[falling])))
+    steepest = float((change / value).min())
+    return min(1.0, -TO_THE_WALL / steepest) if steepest < 0.0 else 1.0
 
 
 def _on_the_sphere(weights, p):
