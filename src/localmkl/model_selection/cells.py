@@ -65,7 +65,7 @@ class Job:
         return X if self.groups is None else Grouped(X, self.groups[rows]), y
 
     def check_candidates(self):
-        """Return the models; raise if parameters of one are wrong or do not go together, whatever the data."""
+        """Return the models; raise if parameters of one are wrong, or do not go together, on any data."""
         models = [self.model(number) for number in range(len(self.candidates))]
         refused = {}
         for number, model in enumerate(models):
