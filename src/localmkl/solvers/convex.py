@@ -20,7 +20,8 @@ from localmkl.solvers.accuracy import Accuracy
 from localmkl.solvers.certify import Solution, judge, judge_on_device
 from localmkl.solvers.descent import LARGEST_PART
 from localmkl.solvers.factored import solve_factored
-from localmkl.solvers.inner import InnerSolver
+from localmkl.solvers.inner import InnerSolver, feasible
+from localmkl.solvers.mixing import Mixture
 from localmkl.solvers.newton import InnerNewton
 from localmkl.solvers.objective import full_dual, relative_gap
 from localmkl.solvers.requests import Combine, Products, run_courses
@@ -222,6 +223,7 @@ def _course(problem, start, *, solver, tol, max_iter, callback):
     history: dict[str, list] = {"primal": [], "dual": [], "gap": [], "svm_gap": []}
     accuracy = Accuracy.of(problem, start, tol)
     certified: list[Solution] = []
+    mixture = Mixture(problem)
     kernel = yield Combine(weights)
     for iteration in range(1, max_iter + 1):
         look = yield from _settle(problem, inner, kernel, weights, accuracy, tol)
@@ -237,11 +239,17 @@ def _course(problem, start, *, solver, tol, max_iter, callback):
             callback(iteration, inner.primal, look.dual, look.gap)
         if look.solution is not None:
             certified = sorted([*certified, look.solution], key=attrgetter("gap"))[:1]
+            mixture.note(inner.alpha, look.products, look.gap)
+        if not look.certified(tol) and mixture.pays:
+            mixed = yield from _judge_mixture(problem, mixture, weights, tol)
+            certified = sorted([*certified, mixed], key=attrgetter("gap"))[:1]
+            if mixed.gap <= tol:
+                break
         if look.certified(tol) or iteration == max_iter or step.stalled(history["gap"], tol, max_iter):
             break
         if not problem.frozen:
             weights, kernel = yield from step.take(weights, kernel, inner, look, accuracy.target)
-    if look.solution is None:
+    if look.solution is None and not any(solution.gap <= tol for solution in certified):
         certified.append((yield from _certified_look(problem, inner, weights, tol)).solution)
     solution = min(certified, key=attrgetter("gap"))  # where steps have lost their way, not the last one
     return replace(
@@ -277,7 +285,7 @@ class _Look:
     """The answer of one read of the stack at some weights and dual variables.
 
     norms: q, (l, M). images: (c_j * K_m u_j) on the free variables, (l, M, n_free). dual, gap: their values
-    at this point. solution: the certified answer at this point, if all rows were read.
+    at this point. solution, products: the certified answer at this point and K_m u_j, if all rows were read.
     """
 
     norms: np.ndarray
@@ -285,6 +293,7 @@ class _Look:
     dual: float
     gap: float
     solution: Solution | None = None
+    products: np.ndarray | None = None
 
     def certified(self, tol):
         """Whether the certificate was taken here, and says that the gap is small enough."""
@@ -312,4 +321,12 @@ def _look(problem, inner, products, rows, solution):
     free = np.searchsorted(rows, inner.free)
     images = products[:, :, free] * memberships[free].T[:, None, :]
     dual = full_dual(problem, inner.alpha, norms)
-    return _Look(norms, images, dual, relative_gap(inner.primal, dual), solution)
+    gap = relative_gap(inner.primal, dual)
+    return _Look(norms, images, dual, gap, solution, None if solution is None else products)
+
+
+def _judge_mixture(problem, mixture, weights, tol):
+    """Return the certified answer of these weights and of dual variables between those of the last steps."""
+    alpha = feasible(mixture.best(), *problem.box())
+    products = yield Products(problem.cluster_parts(alpha))
+    return judge(problem, weights, alpha, products, tol)
