@@ -205,7 +205,7 @@ def _held(content):
         return _held_views(content.parts)
     if content.kind == TABLE:
         columns = {name: str(kind) for name, kind in rows.dtypes.items()}
-        shown = listed([f"{name} ({kind})" for name, kind in columns.items()], 8)
+        shown = listed([f"{name} ({_content_of(dtype)})" for name, dtype in rows.dtypes.items()], 8)
         gaps = {name: int(rows[name].isna().sum()) for name in numeric_names(rows)}
         gaps = {name: count for name, count in gaps.items() if count}
         counted = listed([f"{name} ({count})" for name, count in gaps.items()], 8)
@@ -223,6 +223,11 @@ def _held(content):
     only = "" if rows.shape[0] == rows.shape[1] else "; not square: new rows to predict, or no Grams"
     shape = f"{rows.n_kernels} Grams, {rows.shape[0]} x {rows.shape[1]}, {rows.dtype}{only}"
     return {"shape": [rows.n_kernels, *rows.shape]}, [f"shape      {shape}"]
+
+
+def _content_of(dtype):
+    """Return what a column holds in a word: versions of pandas call text by different names."""
+    return "numbers" if dtype.kind in "iuf" else "text" if dtype.kind in "OUT" else str(dtype)
 
 
 def _held_views(parts):
