@@ -143,9 +143,10 @@ def test_weights_that_nothing_was_learned_about_are_not_shown_as_learned(call, t
     assert f"method     {method}, classification" in said
     assert EQUAL in call("info", "model.localmkl").out
     assert call("info", "model.localmkl", "--json").json()["equal_weights"] is True
-    call("report", "model.localmkl", "--folds", 0)
+    call("report", "model.localmkl", "--folds", 2)
     page = (call("info", "model.localmkl").path / "report.html").read_text()
     assert "All kernels weigh the same by construction (UNIF): nothing was learned" in page
+    assert "the model is MKL" not in page
 
 
 def test_a_model_with_all_shared_is_called_by_what_it_is(call, table):
