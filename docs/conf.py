@@ -38,10 +38,13 @@ html_sidebars = {
     page: []
     for page in (
         "getting_started",
+        "first_hour",
         "command_line",
         "choosing",
         "comparison",
         "vocabulary",
+        "data",
+        "promises",
         "extending",
         "changelog",
     )

@@ -1,5 +1,7 @@
 """Pages on the command line: their commands print what they show, their tables are those of the code."""
 
+import csv
+import json
 import math
 import re
 import shlex
@@ -67,6 +69,15 @@ def test_the_commands_of_how_to_pages_print_what_these_show(folder):
         run_and_compare(found)
 
 
+def test_the_first_hour_goes_as_its_page_says(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    page = (ROOT / "docs" / "first_hour.rst").read_text(encoding="utf-8")
+    (table,) = [text for kind, _, text in blocks(page) if kind == "python"]
+    exec(table, {})
+    assert len(sessions(page)) > 8
+    run_and_compare(sessions(page))
+
+
 def run_and_compare(found):
     for command, shown in found:
         program, *arguments = shlex.split(command)
@@ -111,3 +122,64 @@ def test_what_the_vocabulary_calls_an_attribute_is_one_of_a_fitted_model():
     model = CLMKLClassifier(n_clusters=2, random_state=0).fit(X, y)
     assert names
     assert {name for name in names if not hasattr(model, name)} == set()
+
+
+def heading_places(path):
+    """Return the places that headings of a page can be linked to, as hosts of repositories name them."""
+    text = path.read_text(encoding="utf-8")
+    titles = (
+        re.findall(r"^#+ (.*)$", text, re.MULTILINE)
+        if path.suffix == ".md"
+        else re.findall(r"^(\S.*)\n[=\-^]{3,}$", text, re.MULTILINE)
+    )
+    return {re.sub(r"[^\w -]", "", title.lower()).strip().replace(" ", "-") for title in titles}
+
+
+def test_every_link_of_the_readme_leads_somewhere():
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    links = [link.partition("#")[::2] for link in re.findall(r"\]\(([^)]+)\)", text)]
+    assert len(links) > 25
+    assert [path for path, _ in links if not (ROOT / path).exists()] == []
+    assert [
+        (path, place) for path, place in links if place and place not in heading_places(ROOT / path)
+    ] == []
+
+
+def test_every_point_of_the_readme_on_what_is_in_it_has_a_link():
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    points = re.findall(r"^- \*\*.*?(?=^- |^$|^\S)", text, re.MULTILINE | re.DOTALL)
+    assert len(points) > 12
+    assert [point for point in points if "](" not in point] == []
+
+
+def test_gains_and_ranks_that_the_readme_claims_are_those_of_the_results():
+    text = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
+    lines = (ROOT / "benchmarks" / "results" / "quality.jsonl").read_text(encoding="utf-8").splitlines()
+    scores: dict = {}
+    for row in map(json.loads, lines[1:]):  # the first line holds the settings
+        scores.setdefault((row["set"], row["method"]), []).append(100.0 * row["score"])
+    made_up = ("generated local", "generated global", "generated numbers", "hospitals")
+    real = sorted({name for name, _ in scores} - set(made_up))
+    gains = [np.mean(scores[name, "CLMKL tuned"]) - np.mean(scores[name, "MKL tuned"]) for name in real]
+    assert f"on all {len(real)} real sets" in text
+    claimed = float(re.search(r"within ([0-9.]+) points of each other", text)[1])
+    assert claimed - 0.1 < np.abs(gains).max() <= claimed
+    summary = (ROOT / "benchmarks" / "results" / "quality.md").read_text(encoding="utf-8")
+    for name, said in (("fit", "a mean rank of"), ("baseline", "the best tuned model of scikit-learn")):
+        rank = float(re.search(rf"^- {name}: mean rank ([0-9.]+)$", summary, re.MULTILINE)[1])
+        assert f"{said} {rank:.1f} " in text
+
+
+def test_the_readme_has_the_table_of_organisms_as_it_was_measured():
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    with open(ROOT / "results" / "organisms" / "two.csv", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    for method, shown in {
+        "one MKL for all": "one MKL for all",
+        "one MKL for each": "one MKL for each",
+        "groups, share chosen": '`gate="groups"`, share chosen',
+    }.items():
+        means = [float(row["mean"]) for row in rows if row["method"] == method]
+        (line,) = [line for line in text.splitlines() if line.startswith(f"| {shown} |")]
+        cells = [float(cell.strip(" *")) for cell in line.split("|")[2:-1]]
+        assert np.allclose(cells, means, atol=0.051)

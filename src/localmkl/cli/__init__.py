@@ -369,7 +369,9 @@ def info(
 
             record, text = tell.describe_model(use.open_model(file[0]))
         else:
-            content = joining.read_any(file, files.Asked(target, labels, names, variable, header))
+            insisted = frozenset(filter(None, (target, names)))
+            asked = files.Asked(target, labels, names, variable, header, insisted=insisted)
+            content = joining.read_any(file, asked)
             record, text = tell.describe_data(content)
             for said in joining.told(content):
                 voice.note(said)

@@ -8,6 +8,7 @@ from fnmatch import fnmatchcase
 import numpy as np
 
 from localmkl._checks import is_missing, listed
+from localmkl._spelling import meant
 
 LARGEST_NUMBER = 1e100
 """Numbers of this size may be squared and summed: 1e200 times any number of columns is below 1e308."""
@@ -26,6 +27,9 @@ MOST_GROUPS = 20
 
 MOST_WORDS, ROWS_A_WORD = 20, 5
 """A column of text holds categories if it has at most so many different words, on average in so many rows."""
+
+GAP_MARKS = frozenset(("-", "--", ".", "..", "?", "*", "n.a.", "none", "nil", "missing", "unknown"))
+"""Words, in small letters, that people write for a gap, and that are not read as one."""
 
 _SEPARATOR = re.compile(r"[_.:/| -]")
 _LETTERS = re.compile(r"[^\W\d_]+(?=[\W\d_])")
@@ -149,7 +153,7 @@ def as_read(content, columns, kernels):
     if missing:
         raise ValueError(
             f"{str(content.path)!r} must have the column {missing[0]!r} of the training rows, "
-            f"it has {listed(content.rows.columns)}."
+            f"it has {listed(content.rows.columns)}{meant(missing[0], content.rows.columns)}"
         )
     plain = [kernel for kernel in kernels if not kernel.takes_text]
     numeric = columns_of(plain, columns)
@@ -235,8 +239,11 @@ def _refuse_entry(content, name, row, number):
     place, came = content.place(row, name)
     came = content.rows[name].iloc[row] if came is None else came
     expected = "numbers" if np.isnan(number) else f"numbers up to {LARGEST_NUMBER:.0e} in size"
+    hint = ", or fit with --impute median to fill gaps" if is_missing(content.rows[name].iloc[row]) else ""
+    if str(came).strip().lower() in GAP_MARKS:
+        hint = "; leave a field empty that stands for a gap, and fit with --impute median"
     raise ValueError(
         f"{str(content.path)!r}, {place}: the column {name!r} must hold {expected}, "
         f"got {'an empty field' if came == '' else repr(came)}; correct it, or do without the column"
-        f"{', or fit with --impute median to fill gaps' if is_missing(content.rows[name].iloc[row]) else ''}."
+        f"{hint}."
     )

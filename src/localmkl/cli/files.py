@@ -21,6 +21,7 @@ import numpy as np
 from localmkl._archive import is_archive
 from localmkl._checks import listed
 from localmkl._resources import available_memory
+from localmkl._spelling import meant
 from localmkl._warnings import warn
 from localmkl.cli.voice import Misuse
 from localmkl.datasets.delimited import field_at
@@ -87,6 +88,8 @@ class Asked:
         Sequences of the other class.
     groups : str or None
         Column, key or variable with the group of each row.
+    insisted : frozenset of str
+        Those of the names above that new rows must have too: the ones that were said with them.
     """
 
     target: str | None = None
@@ -96,6 +99,7 @@ class Asked:
     header: bool | None = None
     negative: Path | None = None
     groups: str | None = None
+    insisted: frozenset = frozenset()
 
 
 @dataclass(frozen=True)
@@ -282,23 +286,33 @@ def read_rows(path, asked):
             raise Misuse(TABLE_LABELS)
         text = [name for name in (asked.target, asked.names, asked.groups) if name is not None]
         frame = read_table(path, header=asked.header, text=text).frame
-        y = None
+        content, y = Content(path, TABLE, frame, None, header=asked.header), None
+        check_insisted(content, asked)
         if asked.target in frame.columns:
             y, _ = column_labels(path, frame.pop(asked.target))
         names = asked.names if asked.names in frame.columns else None
-        return set_apart(Content(path, TABLE, frame, y, header=asked.header), names, asked.groups)
+        return set_apart(replace(content, y=y), names, asked.groups)
     if kind == SEQUENCES:
         labels = f"header:{asked.target or 'label'}"
-        found = _with_labels_if_any(read_fasta, path, asked.labels, labels, unique_names=False)
+        required = labels if asked.labels is None and asked.target in asked.insisted else asked.labels
+        found = _with_labels_if_any(read_fasta, path, required, labels, unique_names=False)
         content = _sequences(path, found)
         if asked.groups is None:
             return content
         return replace(content, groups=_header_groups(path, asked.groups, required=False))
     target = None if file_kind(path) == ".npy" or asked.labels is not None else asked.target
-    grams, y = _with_labels_if_any(read_grams, path, None, target, variable=asked.variable)
+    required = target if target in asked.insisted else None
+    grams, y = _with_labels_if_any(read_grams, path, required, target, variable=asked.variable)
     if asked.labels is not None:
         y = _label_lines(asked.labels, len(grams))
     return Content(path, kind, grams, y, groups=_variable_if_any(path, asked.groups, len(grams)))
+
+
+def check_insisted(content, asked):
+    """Raise unless a table to predict has the columns that were named with it."""
+    for option, name in (("--target", asked.target), ("--names", asked.names)):
+        if name in asked.insisted:
+            _column_of(content, name, option)
 
 
 def _check_different(asked, kind):
@@ -376,7 +390,7 @@ def _column_of(content, name, option):
     if name not in content.rows.columns:
         raise ValueError(
             f"{str(content.path)!r} must have the column {name!r} of {option}, "
-            f"it has {listed(content.rows.columns)}."
+            f"it has {listed(content.rows.columns)}{meant(name, content.rows.columns)}"
         )
     return content.rows[name]
 

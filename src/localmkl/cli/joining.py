@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from localmkl._checks import is_missing, listed
+from localmkl._spelling import meant
 from localmkl.cli.columns import as_word
 from localmkl.cli.files import (
     GRAMS,
@@ -180,7 +181,8 @@ def _read_table(path, asked):
     frame = read_table(path, header=asked.header, text=text).frame
     if asked.names not in frame.columns:
         raise ValueError(
-            f"{str(path)!r} must have the column {asked.names!r} of --names, it has {listed(frame.columns)}."
+            f"{str(path)!r} must have the column {asked.names!r} of --names, it has {listed(frame.columns)}"
+            f"{meant(asked.names, frame.columns)}"
         )
     return _set_apart(Content(path, TABLE, frame, None, header=asked.header), frame.pop(asked.names), asked)
 
@@ -258,14 +260,17 @@ def _column_of(what, parts, asked, labelled):
         return None, None
     holders = [part for part in parts.values() if getattr(part, what) is not None]
     if not holders:
-        if not labelled:
+        if not labelled and name not in asked.insisted:
             return None, None
         if headers and what == "y":
             raise Misuse(
                 f"One of the files must have {name}=... in its headers, none has; of other samples, put all "
                 "rows into one file, or name two classes by --positive and --negative."
             )
-        raise ValueError(f"{option} must be in one of the files, none has {name!r}; {_columns(parts)}.")
+        raise ValueError(
+            f"{option} must be in one of the files, none has {name!r}; {_columns(parts)}"
+            f"{meant(name, _all_columns(parts))}"
+        )
     if len(holders) > 1:
         raise ValueError(
             f"{option} must be in one file, {name!r} is in {listed([part.path for part in holders])}; keep "
@@ -288,6 +293,10 @@ def _columns(parts):
     tables = [part for part in parts.values() if part.kind == TABLE and part.rows is not None]
     said = [f"{str(part.path)!r} has {listed(part.rows.columns)}" for part in tables]
     return "; ".join(said) or "none is a table"
+
+
+def _all_columns(parts):
+    return [name for part in parts.values() if hasattr(part.rows, "columns") for name in part.rows.columns]
 
 
 def _samples(names, parts, labels, holder, labelled):

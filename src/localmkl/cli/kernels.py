@@ -1,6 +1,7 @@
 """The kernels for a data file: those that words ask for, or a default for its kind."""
 
 import re
+import shlex
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from typing import Any
@@ -8,7 +9,9 @@ from typing import Any
 import numpy as np
 
 from localmkl._checks import listed
+from localmkl._spelling import meant
 from localmkl.cli.columns import (
+    ROW_NAMES,
     as_read,
     column_groups,
     columns_of,
@@ -145,7 +148,7 @@ def _make(content, wanted, impute):
             came = "none" if wanted.view is None else repr(wanted.view)
             raise ValueError(
                 f"The kernel {wanted.word!r} must name its view as view=NAME, one of "
-                f"{listed(list(content.parts))}, got {came}."
+                f"{listed(list(content.parts))}, got {came}{meant(wanted.view or '', content.parts)}"
             )
     return MAKERS[part.kind](part, wanted, impute)
 
@@ -213,9 +216,20 @@ def default_kernels(content):
     if words:
         given += [Wanted("overlap", parameters={"columns": part}) for part in _word_parts(words)]
         said = "; ".join(filter(None, (said, f"overlap of {listed(words)}")))
-    said += f" (left out as text: {listed(text)}; name it in --kernels to use it)" if text else ""
+    if text:
+        said += (
+            f" (left out as text: {listed(text)}; name it in --kernels to use it{_as_names(content, text)})"
+        )
     said += f" (left out, neither numbers nor text: {listed(others)})" if others else ""
     return given, said + _left_out(content)
+
+
+def _as_names(content, text):
+    """Return a hint that a column of text, all of them different, may name the rows."""
+    if content.names is not None:
+        return ""
+    found = [name for name in text if ROW_NAMES.fullmatch(name) and content.rows[name].is_unique]
+    return f", or --names {shlex.quote(found[0])} to have it beside predictions" if found else ""
 
 
 def _view_kernels(parts):
@@ -340,7 +354,7 @@ def _matching(content, wanted):
         if not names:
             raise ValueError(
                 f"{str(content.path)!r} has no column {pattern!r} for the kernel {wanted.word!r}; "
-                f"it has {listed(frame.columns)}."
+                f"it has {listed(frame.columns)}{meant(pattern, frame.columns)}"
             )
         found |= dict.fromkeys(names)
     return list(found)
@@ -361,6 +375,6 @@ def _text_column(content, wanted):
     if column not in frame.columns:
         raise ValueError(
             f"The kernel {wanted.word!r} must name a column of {what} as column=NAME, got {column!r}; "
-            f"{str(content.path)!r} has {listed(frame.columns)}."
+            f"{str(content.path)!r} has {listed(frame.columns)}{meant(column, frame.columns)}"
         )
     return column

@@ -5,6 +5,7 @@ What is wrong with options is said before files are read, and with files before 
 
 from dataclasses import fields
 
+from localmkl._spelling import meant
 from localmkl.cli.files import GRAMS, Asked, check_labelled, is_large, kind_of, read_labelled
 from localmkl.cli.joining import are_views, named_files, read_joined, told
 from localmkl.cli.options import SEARCHED
@@ -21,7 +22,7 @@ def order_of(given, voice):
     """Return what the options of a command ask to be trained; what is wrong is said before heavy imports."""
     data, positive, negative, method = (given[name] for name in ("data", "positive", "negative", "method"))
     if method not in METHODS:
-        raise Misuse(f"--method must be one of {', '.join(METHODS)}, got {method!r}.")
+        raise Misuse(f"--method must be one of {', '.join(METHODS)}, got {method!r}{meant(method, METHODS)}")
     if data and (positive is not None or negative is not None):
         raise Misuse("DATA does not go with --positive and --negative: give one file, or these two.")
     if not data and (positive is None or negative is None):
@@ -30,7 +31,7 @@ def order_of(given, voice):
     _check_words(given)
     _check_device(given["device"], method)
     grids = _grids(given)
-    asked = Asked(**{each.name: given[each.name] for each in fields(Asked)})
+    asked = Asked(**{each.name: given[each.name] for each in fields(Asked) if each.name in given})
     content = _training_content(data or [positive], asked, given, voice)
     for said in told(content):
         voice.note(said)
@@ -45,7 +46,7 @@ def check_also(text):
     words = [] if text is None else [word.strip() for word in text.split(",")]
     for word in words:
         if word not in ALSO:
-            raise Misuse(f"--also must be {' or '.join(ALSO)}, or both, got {word!r}.")
+            raise Misuse(f"--also must be {' or '.join(ALSO)}, or both, got {word!r}{meant(word, ALSO)}")
     return [name for name in ALSO if name in words]
 
 
@@ -78,7 +79,7 @@ def _check_words(given):
     for name, known in words.items():
         if given[name] is not None and given[name] not in known:
             told = f"{', '.join(known[:-1])} or {known[-1]}"
-            raise Misuse(f"--{name} must be {told}, got {given[name]!r}.")
+            raise Misuse(f"--{name} must be {told}, got {given[name]!r}{meant(given[name], known)}")
 
 
 def _training_content(data, asked, given, voice):

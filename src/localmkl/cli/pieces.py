@@ -12,8 +12,19 @@ from typing import Any
 import numpy as np
 
 from localmkl._checks import listed
+from localmkl._spelling import meant
 from localmkl.cli.columns import identifiers
-from localmkl.cli.files import NEGATIVE, POSITIVE, SEQUENCES, TABLE, Asked, Content, kind_of, set_apart
+from localmkl.cli.files import (
+    NEGATIVE,
+    POSITIVE,
+    SEQUENCES,
+    TABLE,
+    Asked,
+    Content,
+    check_insisted,
+    kind_of,
+    set_apart,
+)
 from localmkl.datasets.fasta import fasta_pieces, header_values, read_label_file, written_labels
 from localmkl.datasets.labels import as_labels
 from localmkl.datasets.tables import joined_labels, table_pieces, unlabelled
@@ -192,6 +203,7 @@ def _table_contents(path, asked, labelled):
     for frame in table_pieces(path, header=asked.header, text=text, letters=PIECE_LETTERS):
         numbers = np.arange(first, first + len(frame))
         content = Content(path, TABLE, frame, None, header=asked.header, numbers=numbers)
+        check_insisted(content, asked)
         names = asked.names if labelled or asked.names in frame.columns else None
         yield set_apart(_with_labels(content, asked.target, labelled), names, asked.groups)
         first += len(frame)
@@ -203,7 +215,8 @@ def _with_labels(content, target, labelled):
     if target not in frame.columns:
         if labelled:
             raise ValueError(
-                f"{str(path)!r} must have the column {target!r}, it has {listed(frame.columns)}."
+                f"{str(path)!r} must have the column {target!r}, it has {listed(frame.columns)}"
+                f"{meant(target, frame.columns)}"
             )
         return content
     column = frame.pop(target)

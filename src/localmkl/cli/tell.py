@@ -9,6 +9,9 @@ from localmkl.cli.files import GRAMS, MATRIX, SEQUENCES, TABLE, VIEWS
 from localmkl.cli.kernels import default_kernels, row_names
 from localmkl.cli.words import CLUSTERINGS, in_words
 
+EQUAL = "all one (UNIF): nothing was learned about which kernel matters"
+"""Said of weights that no data have moved."""
+
 RANK = 200
 """The rank that is named where Grams are too large."""
 
@@ -30,6 +33,7 @@ def describe_model(subject):
         "kernels": list(subject.kernels),
         "clusters": cluster_names(model),
         "kernel_shares": shares.round(6).tolist(),
+        "equal_weights": subject.equal_weights,
         "cluster_sizes": _sizes(model),
         "duality_gap": model.duality_gap_,
         "tolerance": model.tol,
@@ -86,17 +90,21 @@ def _sizes(model):
 
 
 def _model_text(record):
+    method, unused = record["method"], set()
+    if record["parameters"].get("shared") == 1.0:  # clusters make no difference
+        method = f"{'UNIF' if record['equal_weights'] else 'MKL'} ({method} with all shared)"
+        unused = {"n_clusters", "evenness"}
     parameters = ", ".join(
         f"{name} {_number(value)}"
         for name, value in record["parameters"].items()
-        if value is not None and (name, value) != ("shared", 0.0)
+        if value is not None and (name, value) != ("shared", 0.0) and name not in unused
     )
     certified = "certified" if record["duality_gap"] <= record["tolerance"] else "NOT converged"
     of_what = ""
     if record["method"] == "LMKL":
         certified, of_what = "partly", " for the final weights alone: the weights have no certificate"
     lines = [
-        f"method     {record['method']}, {record['task']}"
+        f"method     {method}, {record['task']}"
         + (f" of {listed(record['classes'])}" if record["classes"] else ""),
         f"parameters {parameters}",
         f"data       {record['training_rows']} training rows, {record['support_vectors']} support vectors",
@@ -112,12 +120,14 @@ def _model_text(record):
             f"tuned      {tuned['metric']} {tuned['score']:.4f} at {chosen}: best of {tuned['candidates']}"
         )
     rows = zip(record["clusters"], record["kernel_shares"], record["cluster_sizes"], strict=True)
+    equal = record["equal_weights"]
     for name, shares, size in rows:
         where = "weights" if len(record["kernel_shares"]) == 1 else name
         order = np.argsort(shares)[::-1][:3]
         best = ", ".join(
             f"{record['kernels'][m]} {100 * shares[m]:.0f} %" for m in order if shares[m] >= 0.005
         )
+        best = EQUAL if equal else best
         size_text = "" if len(record["clusters"]) == 1 else f" ({100 * size:.0f} % of the rows)"
         lines.append(f"{where:<10} {best}{size_text}")
     made = record["made"]
@@ -195,8 +205,12 @@ def _held(content):
         return _held_views(content.parts)
     if content.kind == TABLE:
         columns = {name: str(kind) for name, kind in rows.dtypes.items()}
-        shown = listed([f"{name} ({kind})" for name, kind in columns.items()], 8)
-        return {"columns": columns}, [f"columns    {shown}"]
+        shown = listed([f"{name} ({_content_of(dtype)})" for name, dtype in rows.dtypes.items()], 8)
+        gaps = {name: int(rows[name].isna().sum()) for name in numeric_names(rows)}
+        gaps = {name: count for name, count in gaps.items() if count}
+        counted = listed([f"{name} ({count})" for name, count in gaps.items()], 8)
+        lines = [f"gaps       {counted}; fit with --impute median to fill them"] if gaps else []
+        return {"columns": columns, "gaps": gaps}, [f"columns    {shown}", *lines]
     if content.kind == SEQUENCES:
         lengths = [len(sequence) for sequence in rows]
         ends = [min(lengths), max(lengths)]
@@ -211,13 +225,20 @@ def _held(content):
     return {"shape": [rows.n_kernels, *rows.shape]}, [f"shape      {shape}"]
 
 
+def _content_of(dtype):
+    """Return what a column holds in a word: versions of pandas call text by different names."""
+    return "numbers" if dtype.kind in "iuf" else "text" if dtype.kind in "OUT" else str(dtype)
+
+
 def _held_views(parts):
     """Do as `_held`, for each view."""
     records, lines = {}, []
     for view, part in parts.items():
         held, told = _held(part)
         records[view] = {"file": str(part.path), "kind": part.kind, "rows": len(part), **held}
-        lines.append(f"{view:<10} {part.kind}, {len(part)} rows; {' '.join(told[0].split())}")
+        lines.append(
+            f"{view:<10} {part.kind}, {len(part)} rows; {'; '.join(' '.join(line.split()) for line in told)}"
+        )
     return {"views": records}, lines
 
 
@@ -230,7 +251,7 @@ def _default_kernels(content):
         for part in [content] if content.parts is None else content.parts.values():
             if part.kind == TABLE:
                 numeric = [name for name in numeric_names(part.rows) if name not in row_names(part)]
-                as_numbers(part, part.rows, numeric)
+                as_numbers(part, part.rows, numeric, gaps=numeric)
     except ValueError as error:
         return 0, f"none by default: {error}", None
     columns = [wanted.parameters.get("columns") for wanted in given]

@@ -7,7 +7,6 @@ than one standard error.
 
 import warnings
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 from math import inf, prod
 from pathlib import Path
 
@@ -17,6 +16,7 @@ from sklearn.metrics import get_scorer_names
 from sklearn.model_selection import KFold, StratifiedKFold
 
 from localmkl._files import write_whole
+from localmkl._spelling import meant
 from localmkl.cli.files import TABLE
 from localmkl.cli.voice import Misuse, as_csv
 from localmkl.cli.words import OPTIONS
@@ -213,10 +213,8 @@ def run_search(order, estimator, grids, content, voice, options):
 def check_scoring_option(scoring):
     """Raise if a metric is not one of scikit-learn."""
     if scoring not in get_scorer_names():
-        near = get_close_matches(scoring, get_scorer_names(), n=1, cutoff=0.0)
-        raise Misuse(
-            f"--scoring must be a metric of scikit-learn, got {scoring!r}; did you mean {near[0]!r}?"
-        )
+        hint = meant(scoring, get_scorer_names(), alike=0.0)
+        raise Misuse(f"--scoring must be a metric of scikit-learn, got {scoring!r}{hint}")
 
 
 def _folds(order, estimator, content, options):

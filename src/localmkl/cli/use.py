@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from localmkl._checks import listed
+from localmkl._spelling import meant
 from localmkl.cli.columns import as_numbers, as_read
 from localmkl.cli.files import (
     CALLED,
@@ -184,6 +185,7 @@ def _asked(subject, *, target=None, labels=None, names=None, variable=None, head
         variable or made.get("variable"),
         made.get("header") if header is None else header,
         groups=made.get("groups_name"),
+        insisted=frozenset(filter(None, (target, names))),
     )
 
 
@@ -244,7 +246,7 @@ def _as_fitted(subject, content):
     if missing:
         raise ValueError(
             f"{str(content.path)!r} must have the column {missing[0]!r} of the fit, "
-            f"it has {listed(frame.columns)}."
+            f"it has {listed(frame.columns)}{meant(missing[0], frame.columns)}"
         )
     if subject.whole is not model:  # a pipeline knows what its columns are
         return replace(content, rows=frame[list(columns)])

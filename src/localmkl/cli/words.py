@@ -15,12 +15,12 @@ import shlex
 import sys
 import tomllib
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from itertools import groupby
 from math import inf
 from pathlib import Path
 from typing import Any
 
+from localmkl._spelling import meant
 from localmkl.cli.voice import Misuse
 
 KERNELS = {
@@ -63,7 +63,7 @@ LOSS_OPTIONS = {"epsilon": ("epsilon_insensitive", "huber"), "quantile": ("quant
 MOST_VALUES = 1000
 """Values that a range may stand for: so many Grams of 1000 rows take 8 GB, and more are a slip of the pen."""
 
-ALIKE = 0.5
+ALIKE_LOSSES = 0.5
 """Words this much alike are taken for a slip: "logistic" is meant for log_loss, "svm" is not."""
 
 _RANGE = re.compile(r"([0-9]{1,18})-([0-9]{1,18})")
@@ -253,8 +253,7 @@ def parse_losses(text, *, regression):
             given = f"--loss {word} is for classes" if regression else f"--loss {word} is for --regression"
             raise Misuse(f"{given}; {'with' if regression else 'without'} --regression, choose {_or(own)}.")
         if word not in own:
-            near = get_close_matches(word, own, n=1, cutoff=ALIKE)
-            hint = f"; did you mean {near[0]!r}?" if near else "."
+            hint = meant(word, own, alike=ALIKE_LOSSES)
             raise Misuse(f"--loss must be one of {', '.join(own)}, got {word!r}{hint}")
     return list(dict.fromkeys(found))
 
@@ -349,9 +348,9 @@ def _from_table(path, table):
 def _check(word, values, parameters):
     """Return the kernels asked for, a list, if there is such a kind with such parameters."""
     if word not in KERNELS:
-        near = get_close_matches(str(word), KERNELS, n=1)
-        hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(KERNELS)}."
-        raise ValueError(f"The kernel {word!r} is not known; {hint}")
+        hint = meant(word, KERNELS)
+        hint = hint if hint != "." else f"; there are {', '.join(KERNELS)}."
+        raise ValueError(f"The kernel {word!r} is not known{hint}")
     each = parameters.pop("each", None)
     wanted, own = Wanted(word, values, parameters), KERNELS[word][1]
     if values and own is None:
@@ -359,7 +358,10 @@ def _check(word, values, parameters):
     known = _parameters(wanted.kind)
     for name in parameters:
         if name not in known:
-            raise ValueError(f"The kernel {word!r} has no parameter {name!r}; it has {', '.join(known)}.")
+            raise ValueError(
+                f"The kernel {word!r} has no parameter {name!r}; it has {', '.join(known)}"
+                f"{meant(name, known)}"
+            )
         if isinstance(known[name].default, bool) and not isinstance(parameters[name], bool):
             raise ValueError(
                 f"{name} of the kernel {word!r} must be true or false, got {str(parameters[name])!r}."

@@ -8,6 +8,7 @@ import numpy as np
 
 from localmkl import _checks
 from localmkl._resources import available_memory
+from localmkl._spelling import meant
 from localmkl.datasets.labels import typed_labels
 from localmkl.datasets.opening import check_regular, file_kind, import_extra, parsing, quoted
 
@@ -131,7 +132,9 @@ def take_variable(path, variables, name):
     """Return a variable of a file, or raise an error that lists those there are."""
     if name not in variables:
         has = ", ".join(sorted(variables)) or "none"
-        raise ValueError(f"{quoted(path)} must hold the variable {name!r}, it has {has}; name one of these.")
+        hint = meant(name, variables)
+        hint = "; name one of these." if hint == "." else hint
+        raise ValueError(f"{quoted(path)} must hold the variable {name!r}, it has {has}{hint}")
     return variables[name]
 
 

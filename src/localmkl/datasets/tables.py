@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from localmkl._checks import listed
+from localmkl._spelling import meant
 from localmkl.datasets.delimited import SEPARATORS, delimited_pieces, field_at, read_delimited
 from localmkl.datasets.labels import MISSING, as_labels, typed_labels
 from localmkl.datasets.opening import check_regular, file_kind, import_extra, parsing, quoted
@@ -78,7 +79,8 @@ def read_table(path, *, target=None, columns=None, header=None, text=()):
     missing = [name for name in wanted if name not in frame.columns]
     if missing:
         raise ValueError(
-            f"{quoted(path)} must have the column {missing[0]!r}, it has {listed(frame.columns)}."
+            f"{quoted(path)} must have the column {missing[0]!r}, it has {listed(frame.columns)}"
+            f"{meant(missing[0], frame.columns)}"
         )
     y = None
     if target is not None:

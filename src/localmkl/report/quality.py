@@ -214,7 +214,7 @@ def twin_baselines(subject):
         n_clusters = local_memberships(subject.model, memberships_of(subject.model)).shape[1]
         twins["MKL"] = f"with one {subject.noun} the model is MKL"
         if getattr(subject.model, "shared_", 0.0) == 1.0:
-            twins["MKL"] = "all is shared; the model is MKL"
+            twins["MKL"] = f"all is shared; the model is {'UNIF' if subject.equal_weights else 'MKL'}"
         elif n_clusters > 1:
             times = f", with C times {brief(strength(subject))}" if strength(subject) < 1.0 else ""
             twins["MKL"] = (

@@ -304,6 +304,11 @@ class Subject:
         known = set(marks(model, training_rows(model)))
         return np.array([one in known for one in marks(model, rows)])
 
+    @property
+    def equal_weights(self):
+        """Whether all kernels weigh the same by construction, so that nothing is learned about them."""
+        return self.method == "UNIF" or bool(np.isinf(getattr(self.model, "p", 1.0)))
+
     def _seen_by_landmarks(self, rows):
         """Do as `seen`, for a model that keeps no training rows but landmarks."""
         landmarks = self.model.features_.landmarks

@@ -93,7 +93,8 @@ def _explanation(subject):
     """Say in a clause what the method does, with what is shared and whose weights are learned."""
     what = EXPLANATIONS.get(subject.method, "is a method of its own")
     if getattr(subject.model, "shared_", 0.0) == 1.0:
-        return f"{EXPLANATIONS['MKL']}: all is shared"
+        alone = "UNIF" if subject.equal_weights else "MKL"
+        return f"{EXPLANATIONS[alone]}{'; ' if subject.equal_weights else ': '}all is shared"
     if subject.noun == "group" and subject.alike:
         return f"{EXPLANATIONS['MKL']}: there is one group"
     if subject.noun == "group":

@@ -41,6 +41,8 @@ def weights_section(subject, certainty=None):
         title = f"The same in the decision for each class, mean over {over}"
         figures.append(_share_map("class-weights", title, several.mean(axis=1), names, labels, labels))
     text = "The kernels are normalised before, so that their weights can be compared."
+    if subject.equal_weights:
+        text = "All kernels weigh the same by construction (UNIF): nothing was learned about which matters."
     if subject.shared:
         text += (
             f" Every sample belongs to the shared part by {percent(subject.shared)}, and by the rest to the "

@@ -1,0 +1,156 @@
+"""A newcomer's first hour: awkward tables, slips of the pen, and what is said of them."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from localmkl._spelling import meant
+
+FAILED, MISUSED = 1, 2
+
+
+@pytest.fixture
+def awkward(tmp_path, patients):
+    """Return a table with capitals, a blank and brackets in names, gaps, categories and a text label."""
+    n = 90
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(
+        {
+            "Patient ID": [f"P-{1000 + i}" for i in range(n)],
+            "Age": rng.integers(30, 90, n),
+            "CRP (mg/l)": np.where(np.arange(n) % 9 == 4, np.nan, patients["view1_0"][:n].round(2)),
+            "Stage": rng.choice(["I", "II", "III"], n),
+            "Outcome": np.where(patients["state"][:n] == "sick", "relapse", "no relapse"),
+        }
+    )
+    table.to_csv(tmp_path / "awkward.csv", index=False)
+    return table
+
+
+def test_the_nearest_word_is_found_whatever_its_capitals_blanks_and_signs():
+    columns = ["Patient ID", "Age", "CRP (mg/l)", "Outcome"]
+    for slip, column in {
+        "outcome": "Outcome",
+        "patient_id": "Patient ID",
+        "crp mg/l": "CRP (mg/l)",
+        "Outcoem": "Outcome",
+    }.items():
+        assert meant(slip, columns) == f"; did you mean {column!r}?"
+    assert meant("weight", columns) == "."
+    assert meant("", columns) == meant("x", []) == "."
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "column"),
+    [
+        (["--target", "outcome"], FAILED, "Outcome"),
+        (["--target", "Outcome", "--names", "patient id"], FAILED, "Patient ID"),
+        (["--target", "Outcome", "--groups", "stage"], FAILED, "Stage"),
+        (["--target", "Outcome", "--kernels", "rbf columns=age"], FAILED, "Age"),
+        (["--target", "Outcome", "--kernels", "tfidf column=stage"], FAILED, "Stage"),
+        (["--target", "Outcome", "--kernels", "rbf column_s=Age"], FAILED, "columns"),
+        (["--target", "Outcome", "--method", "MKL"], MISUSED, "mkl"),
+        (["--target", "Outcome", "--impute", "Median"], MISUSED, "median"),
+        (["--target", "Outcome", "--clustering", "k-means"], MISUSED, "kmeans"),
+    ],
+)
+@pytest.mark.parametrize("command", ["fit", "tune", "compare"])
+def test_options_that_name_columns_or_words_say_what_was_meant(call, awkward, command, options, code, column):
+    if command == "compare" and "--method" in options:
+        options, column = ["--target", "Outcome", "--also", "HLMKL"], "hlmkl"
+    said = call(command, "awkward.csv", *options, code=code).err
+    assert said.endswith(f"did you mean {column!r}?\n")
+
+
+def test_columns_of_several_files_say_what_was_meant(call, awkward):
+    awkward[["Patient ID", "Age"]].sample(frac=1.0, random_state=0).to_csv("age.csv", index=False)
+    awkward[["Patient ID", "Stage", "Outcome"]].to_csv("clinic.csv", index=False)
+    files = ["fit", "age.csv", "clinic.csv"]
+    said = call(*files, "--target", "Outcome", "--names", "patient ID", code=FAILED).err
+    assert said.endswith("did you mean 'Patient ID'?\n")
+    said = call(*files, "--target", "outcome", "--names", "Patient ID", code=FAILED).err
+    assert said.endswith("did you mean 'Outcome'?\n")
+    view = ["--names", "Patient ID", "--kernels", "rbf view=Age; overlap view=clinic"]
+    assert call(*files, "--target", "Outcome", *view, code=FAILED).err.endswith("did you mean 'age'?\n")
+
+
+def test_variables_of_a_gram_file_say_what_was_meant(call, grams):
+    said = call("fit", grams.all, "--target", "Disease", code=FAILED).err
+    assert said.endswith("did you mean 'disease'?\n")
+
+
+@pytest.mark.parametrize("command", ["predict", "report", "info"])
+def test_a_target_or_names_that_are_said_with_new_rows_must_be_there(call, table, command):
+    call("fit", table.train, "--target", "state", "--method", "unif")
+    first = [] if command == "info" else ["model.localmkl"]
+    for option, slip, column in (("--target", "State", "state"), ("--names", "ID", "id")):
+        said = call(command, *first, table.test, option, slip, code=FAILED).err
+        assert f"must have the column {slip!r} of {option}" in said
+        assert said.endswith(f"did you mean {column!r}?\n")
+
+
+def test_new_rows_need_not_have_the_target_and_names_of_the_fit(call, table):
+    call("fit", table.train, "--target", "state", "--names", "id", "--method", "unif")
+    pd.read_parquet(table.new).drop(columns="id").to_csv("bare.csv", index=False)
+    assert call("predict", "model.localmkl", "bare.csv", "--out", "p.csv").out == "40 predictions: p.csv\n"
+
+
+def test_sequences_and_grams_lack_a_target_that_is_said_with_them(call, fasta, grams):
+    call("fit", fasta.train, "--method", "unif")
+    said = call("predict", "model.localmkl", fasta.new, "--target", "kind", code=FAILED).err
+    assert "must have `kind=...` in its header" in said
+    call("fit", grams.all, "--target", "disease", "--rows", "0:90", "--method", "unif", "--force")
+    said = call("predict", "model.localmkl", grams.all, "--target", "diseased", code=FAILED).err
+    assert said.endswith("did you mean 'disease'?\n")
+
+
+def test_info_counts_gaps_and_says_what_fills_them(call, awkward):
+    said = call("info", "awkward.csv", "--target", "Outcome").out
+    assert "gaps       CRP (mg/l) (10); fit with --impute median to fill them\n" in said
+    assert "kernels    linear; rbf:0.1,1,10; rbf on each of 2 columns" in said
+    assert call("info", "awkward.csv", "--json").json()["gaps"] == {"CRP (mg/l)": 10}
+
+
+@pytest.mark.parametrize("mark", ["-", "?", "missing"])
+def test_a_word_for_a_gap_is_refused_with_the_way_out(call, awkward, mark):
+    awkward.astype({"CRP (mg/l)": object}).fillna({"CRP (mg/l)": mark}).to_csv("marked.csv", index=False)
+    said = call("fit", "marked.csv", "--target", "Outcome", "--impute", "median", code=FAILED).err
+    assert f"line 6: the column 'CRP (mg/l)' must hold numbers, got {mark!r}" in said
+    assert said.endswith("; leave a field empty that stands for a gap, and fit with --impute median.\n")
+
+
+def test_a_column_of_names_is_offered_as_names(call, awkward):
+    given = ["fit", "awkward.csv", "--target", "Outcome", "--impute", "median", "--method", "unif"]
+    assert "or --names 'Patient ID' to have it beside predictions)" in call(*given).err
+    assert "--names" not in call(*given, "--names", "Patient ID").err
+
+
+EQUAL = "weights    all one (UNIF): nothing was learned about which kernel matters\n"
+
+
+@pytest.mark.parametrize(
+    ("options", "method"),
+    [
+        (["--method", "unif"], "UNIF"),
+        (["--method", "mkl", "--p", "inf"], "MKL"),
+        (["--shared", 1, "--p", "inf"], "UNIF (CLMKL with all shared)"),
+        (["--tune", "--shared", 1, "--p", "inf", "--C", "1,10"], "UNIF (CLMKL with all shared)"),
+    ],
+)
+def test_weights_that_nothing_was_learned_about_are_not_shown_as_learned(call, table, options, method):
+    said = call("fit", table.train, "--target", "state", *options).out
+    assert EQUAL in said
+    assert f"method     {method}, classification" in said
+    assert EQUAL in call("info", "model.localmkl").out
+    assert call("info", "model.localmkl", "--json").json()["equal_weights"] is True
+    call("report", "model.localmkl", "--folds", 2)
+    page = (call("info", "model.localmkl").path / "report.html").read_text()
+    assert "All kernels weigh the same by construction (UNIF): nothing was learned" in page
+    assert "the model is MKL" not in page
+
+
+def test_a_model_with_all_shared_is_called_by_what_it_is(call, table):
+    said = call("fit", table.train, "--target", "state", "--shared", 1).out
+    assert "method     MKL (CLMKL with all shared), classification" in said
+    assert "n_clusters" not in said
+    assert "all one" not in said
