@@ -8,6 +8,7 @@ import csv
 import io
 import sys
 from collections import Counter
+from contextlib import closing
 from dataclasses import dataclass
 from itertools import islice
 
@@ -51,16 +52,17 @@ def read_delimited(pd, path, *, header, text):
 
 def delimited_pieces(pd, path, *, header, text, letters):
     """Yield what `read_delimited` returns, in pieces of at least so many letters of the file."""
-    separator, lines = SEPARATORS[file_kind(path)], _Kept(text_lines(path, newline=""))
-    names, records = _start(path, lines, separator, header)
-    if header is not False:
-        lines.take()
-    dealt = _dealt(path, names, records, header, text, lambda: lines.size >= letters)
-    for number, written in enumerate(dealt):
-        frame = _parse(pd, path, lines.take().encode(), written, header=None)
-        if header is None and number == 0:
-            _judge_header(path, names, frame, text)
-        yield _as_written(pd, frame, written)
+    with closing(text_lines(path, newline="")) as written_lines:
+        lines = _Kept(written_lines)
+        names, records = _start(path, lines, SEPARATORS[file_kind(path)], header)
+        if header is not False:
+            lines.take()
+        dealt = _dealt(path, names, records, header, text, lambda: lines.size >= letters)
+        for number, written in enumerate(dealt):
+            frame = _parse(pd, path, lines.take().encode(), written, header=None)
+            if header is None and number == 0:
+                _judge_header(path, names, frame, text)
+            yield _as_written(pd, frame, written)
 
 
 def _dealt(path, names, records, header, text, is_full):
@@ -153,8 +155,9 @@ def field_at(path, row, name, *, header=None):
     """Return the place of a row in a table file and its field in a column, as text."""
     if file_kind(path) not in SEPARATORS:
         return f"row {row}", None
-    names, records = _start(path, text_lines(path, newline=""), SEPARATORS[file_kind(path)], header)
-    line, record = next(islice(records, row, None))
+    with closing(text_lines(path, newline="")) as lines:
+        names, records = _start(path, lines, SEPARATORS[file_kind(path)], header)
+        line, record = next(islice(records, row, None))
     return f"line {line}", record[names.index(name)] if name in names else None
 
 

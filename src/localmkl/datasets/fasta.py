@@ -5,6 +5,7 @@ Whatever is wrong is said with the file and the line.
 
 import re
 from collections.abc import Mapping
+from contextlib import closing
 from pathlib import Path
 from typing import NamedTuple
 
@@ -114,12 +115,13 @@ def fasta_pieces(path, letters):
     sequences : ndarray of str
     """
     piece, size = [], 0
-    for record in _records(Path(path), text_lines(path)):
-        piece.append(record)
-        size += len(record[2])
-        if size >= letters:
-            yield _columns_of(piece)
-            piece, size = [], 0
+    with closing(text_lines(path)) as lines:
+        for record in _records(Path(path), lines):
+            piece.append(record)
+            size += len(record[2])
+            if size >= letters:
+                yield _columns_of(piece)
+                piece, size = [], 0
     if piece:
         yield _columns_of(piece)
 

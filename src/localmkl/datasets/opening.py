@@ -70,6 +70,8 @@ def read_bytes(path):
 def text_lines(path, newline=None):
     """Yield the lines of a text file, plain or compressed, one after the other; damage is reported by name.
 
+    The file is closed after the last line: whoever may stop before closes the generator.
+
     Parameters
     ----------
     path : path-like
@@ -79,8 +81,11 @@ def text_lines(path, newline=None):
     path, number = Path(path), 0
     check_regular(path)
     try:
-        with OPENERS.get(path.suffix.lower(), open)(path, "rb") as file:
-            for line in io.TextIOWrapper(file, encoding="utf-8-sig", newline=newline):
+        with (
+            OPENERS.get(path.suffix.lower(), open)(path, "rb") as file,
+            io.TextIOWrapper(file, encoding="utf-8-sig", newline=newline) as lines,
+        ):
+            for line in lines:
                 number += 1
                 if "\0" in line:
                     raise ValueError(_no_text(path, number, "0x00"))
