@@ -283,8 +283,8 @@ def load_stories():
     pairs = {}
     for paper in NEWSPAPERS:
         counts = mmread(locate(f"stories_{paper}_mtx")).T.tocsr()
-        numbers = map(int, locate(f"stories_{paper}_docs").read_text().split())
-        pairs[paper] = counts, np.array([order.index(number) for number in numbers])
+        own = map(int, locate(f"stories_{paper}_docs").read_text().split())
+        pairs[paper] = counts, np.array([order.index(number) for number in own])
     y = np.array([topics[number] for number in order])
     return Folds(Views(pairs, n_samples=len(y)), y, tuple(Words(view=paper) for paper in NEWSPAPERS))
 

@@ -1,0 +1,23 @@
+"""Types that annotations name most; shapes are said by docstrings, which types cannot."""
+
+import os
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.random import RandomState
+from numpy.typing import NDArray
+
+Floats: TypeAlias = NDArray[np.floating[Any]]
+Ints: TypeAlias = NDArray[np.integer[Any]]
+Bools: TypeAlias = NDArray[np.bool_]
+Array: TypeAlias = NDArray[Any]
+
+MaybeNone: TypeAlias = Any
+"""None where it was not asked for: whoever asked need not look."""
+
+FilePath: TypeAlias = str | os.PathLike[str]
+
+Seed: TypeAlias = int | RandomState | None
+
+Rows: TypeAlias = Any
+"""Rows as users hold them: arrays, sparse matrices, frames, texts, `Views`; `estimators.reading` checks."""
