@@ -19,5 +19,8 @@ FilePath: TypeAlias = str | os.PathLike[str]
 
 Seed: TypeAlias = int | RandomState | None
 
+Targets: TypeAlias = Any
+"""Labels or numbers as users hold them, one for each row: arrays, lists, series."""
+
 Rows: TypeAlias = Any
 """Rows as users hold them: arrays, sparse matrices, frames, texts, `Views`; `estimators.reading` checks."""
