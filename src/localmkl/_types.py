@@ -24,3 +24,9 @@ Targets: TypeAlias = Any
 
 Rows: TypeAlias = Any
 """Rows as users hold them: arrays, sparse matrices, frames, texts, `Views`; `estimators.reading` checks."""
+
+Table: TypeAlias = Any
+"""Rows in one block: an array, a CSR matrix or a data frame."""
+
+ColumnChoice: TypeAlias = Any
+"""Columns as users name them: a number, a name, a slice, a mask or a list; None for all."""

@@ -23,10 +23,7 @@ from localmkl._foreign import (
     modalities,
 )
 from localmkl._sklearn import count_rows, take
-from localmkl._types import Array, Bools, Floats, Ints, Rows
-
-Table: TypeAlias = Any
-"""Rows of one view: an array, a CSR matrix or a data frame."""
+from localmkl._types import Array, Bools, Floats, Ints, Rows, Table
 
 Columns: TypeAlias = list[str] | int | None
 """Names of a view's columns, or how many there are; None of texts and of an empty view."""
