@@ -149,8 +149,8 @@ def drop_views(n_samples, n_views, share, rng):
     Examples
     --------
     >>> has = drop_views(10, 3, 0.4, np.random.default_rng(0))
-    >>> has.all(axis=1).sum(), has.any(axis=1).sum()
-    (np.int64(6), np.int64(10))
+    >>> int(has.all(axis=1).sum()), int(has.any(axis=1).sum())
+    (6, 10)
     """
     patterns = np.array([[number >> view & 1 for view in range(n_views)] for number in range(2**n_views)])
     left = patterns[1:-1].astype(bool)  # neither no view nor all of them
