@@ -15,6 +15,9 @@ Array: TypeAlias = NDArray[Any]
 MaybeNone: TypeAlias = Any
 """None where it was not asked for: whoever asked need not look."""
 
+Picked: TypeAlias = Ints | slice
+"""Rows or columns by number, or a slice of them."""
+
 FilePath: TypeAlias = str | os.PathLike[str]
 
 Seed: TypeAlias = int | RandomState | None
