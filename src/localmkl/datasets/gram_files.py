@@ -121,6 +121,8 @@ def read_mat(path: FilePath) -> dict[str, Any]:
             found = loadmat(path)
         except NotImplementedError:  # version 7.3
             return _read_mat_hdf5(path)
+        if "" in found:  # old versions of SciPy read zeros as a variable without a name
+            raise ValueError("a variable has no name")
         return {name: _uncell(value) for name, value in found.items() if not name.startswith("__")}
 
 
