@@ -27,6 +27,7 @@ templates_path = ["_templates"]
 default_role = "py:obj"
 
 numpydoc_show_class_members = False
+autodoc_typehints = "none"  # docstrings say types, and shapes with them
 myst_heading_anchors = 3
 
 html_theme = "pydata_sphinx_theme"

@@ -59,7 +59,8 @@ def test_what_is_no_file_is_never_replaced(kind, tmp_path):
     elif kind == "folder":
         path.mkdir()
     elif kind == "socket":
-        socket.socket(socket.AF_UNIX).bind(os.path.relpath(path))
+        with socket.socket(socket.AF_UNIX) as own:
+            own.bind(os.path.relpath(path))
     else:
         os.mkfifo(path)
     if kind == "link to a pipe":

@@ -7,17 +7,22 @@
 where a_jm = sum_i c_j(x_i)^2 k_m(x_i, x_i).
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.optimize import brentq
 from scipy.special import entr
 
 from localmkl._checks import check_integer, check_number
-from localmkl.solvers.losses import CLASSIFICATION, REGRESSION, EpsilonInsensitive, Hinge
+from localmkl._types import Array, Floats, Rows
+from localmkl.solvers.losses import CLASSIFICATION, REGRESSION, EpsilonInsensitive, Hinge, Loss
 
 
-def rademacher_bound(diagonals, memberships, p, D):
+def rademacher_bound(diagonals: ArrayLike, memberships: ArrayLike, p: float, D: float) -> float:
     """Bound the empirical Rademacher complexity of H_{p,D} by the diagonals of the Grams.
 
     sqrt(D) / n  inf_{2 <= t <= 2p/(p-1)} (t sum_j ||(sum_i c_ij^2 k_m(x_i, x_i))_m||_{t/2})^(1/2)
@@ -64,7 +69,7 @@ def rademacher_bound(diagonals, memberships, p, D):
     return float(np.sqrt(D * 2.0 / theta * norms.sum()) / len(memberships))
 
 
-def rademacher_bound_sup(n_kernels, memberships, p, D, B):
+def rademacher_bound_sup(n_kernels: int, memberships: ArrayLike, p: float, D: float, B: float) -> float:
     """Bound the empirical Rademacher complexity of H_{p,D} when every ``k_m(x, x) <= B``.
 
     sqrt(D B) / n  inf_{2 <= t <= 2p/(p-1)} (t M^(2/t) sum_ij c_ij^2)^(1/2)
@@ -133,25 +138,25 @@ class GeneralizationBound:
     delta: float
 
     @property
-    def total(self):
+    def total(self) -> float:
         """The bound on the risk."""
         return self.empirical_risk + self.confidence + self.complexity
 
 
 def generalization_bound(
-    empirical_risk,
-    memberships,
-    n_kernels,
-    p,
-    D,
-    B,
+    empirical_risk: float,
+    memberships: ArrayLike,
+    n_kernels: int,
+    p: float,
+    D: float,
+    B: float,
     *,
-    delta=0.05,
-    loss_bound,
-    lipschitz=1.0,
-    intercept=0.0,
-    expected_memberships=False,
-):
+    delta: float = 0.05,
+    loss_bound: float,
+    lipschitz: float = 1.0,
+    intercept: float = 0.0,
+    expected_memberships: bool = False,
+) -> GeneralizationBound:
     """Bound the risk of every function of H_{p,D}, with probability ``1 - delta``.
 
     risk <= empirical risk + loss_bound sqrt(log(2 / delta) / (2 n)) + 2 L R
@@ -238,7 +243,16 @@ def generalization_bound(
     )
 
 
-def bound_model(model, X, y, *, delta=0.05, loss_bound=None, B=None, expected_memberships=False):
+def bound_model(
+    model: Any,
+    X: Rows,
+    y: ArrayLike,
+    *,
+    delta: float = 0.05,
+    loss_bound: float | None = None,
+    B: float | None = None,
+    expected_memberships: bool = False,
+) -> GeneralizationBound | tuple[GeneralizationBound, ...]:
     """Bound the risk of a fitted convex model by the data it was fitted on.
 
     The loss is the model's own, clipped at `loss_bound`. A classifier's is divided by its value at f = 0,
@@ -334,10 +348,9 @@ def bound_model(model, X, y, *, delta=0.05, loss_bound=None, B=None, expected_me
     return bounds[0] if len(bounds) == 1 else bounds
 
 
-def _clipped_losses(model, X, y, loss_bound):
+def _clipped_losses(model: Any, X: Rows, y: Array, loss_bound: float | None) -> tuple[Floats, float, float]:
     """Return the losses, one row for each decision function, where they were clipped, and their slope."""
-    loss = _loss_of(model)
-    lipschitz = float(loss.lipschitz)
+    loss, lipschitz = _loss_of(model)
     if hasattr(model, "classes_"):
         loss_bound = 1.0 if loss_bound is None else loss_bound
         classes = model.classes_[1:] if len(model.classes_) == 2 else model.classes_
@@ -352,35 +365,35 @@ def _clipped_losses(model, X, y, loss_bound):
     return np.minimum(losses, loss_bound), loss_bound, lipschitz / unit
 
 
-def _loss_of(model):
-    """Return a model's loss, if the theorem covers it."""
+def _loss_of(model: Any) -> tuple[Loss, float]:
+    """Return a model's loss and its largest slope, if the theorem covers it."""
     default = Hinge() if hasattr(model, "classes_") else EpsilonInsensitive(getattr(model, "epsilon", 0.0))
     loss = getattr(model, "loss_", default)
     if loss.lipschitz is None:
-        kinds: dict = CLASSIFICATION | REGRESSION
+        kinds: dict[str, Any] = CLASSIFICATION | REGRESSION
         covered = [name for name, kind in kinds.items() if kind().lipschitz is not None]
         raise ValueError(
             "The theorem needs a loss whose slopes are bounded, for it bounds how much a small change of f "
             f"can cost, and those of {loss!r} are not; there are bounds for {', '.join(covered)}."
         )
-    return loss
+    return loss, float(loss.lipschitz)
 
 
-def _one_per_row(values, rows):
+def _one_per_row(values: ArrayLike, rows: Floats) -> Floats:
     return np.broadcast_to(np.ravel(values), len(rows))
 
 
-def _sup_bound(n_kernels, mass, n_samples, p, DB):
+def _sup_bound(n_kernels: int, mass: float, n_samples: int, p: float, DB: float) -> float:
     theta = _sup_theta(n_kernels, p)
     return float(np.sqrt(DB * 2.0 / theta * n_kernels**theta * mass) / n_samples)
 
 
-def _sup_theta(n_kernels, p):
+def _sup_theta(n_kernels: int, p: float) -> float:
     """Return the theta = 2/t in [1 - 1/p, 1] that minimises ``t M^(2/t)``."""
     return max(1.0 - 1.0 / p, 1.0 / max(np.log(n_kernels), 1.0))
 
 
-def _best_theta(masses, p):
+def _best_theta(masses: Floats, p: float) -> float:
     """Return the theta = 2/t in [1 - 1/p, 1] that minimises ``t sum_j ||a_j||_{t/2}``.
 
     log ||a||_{1/theta} is convex in theta, with slope H, the entropy of a_m^{1/theta} over its sum.
@@ -390,7 +403,7 @@ def _best_theta(masses, p):
     if not masses.any():
         return 1.0
 
-    def slope(theta):
+    def slope(theta: float) -> float:
         norms, entropies = _norms_and_entropies(masses, theta)
         return norms @ entropies / norms.sum() - 1.0 / theta
 
@@ -402,7 +415,7 @@ def _best_theta(masses, p):
     return brentq(slope, smallest, 1.0, xtol=1e-12)
 
 
-def _norms_and_entropies(masses, theta):
+def _norms_and_entropies(masses: Floats, theta: float) -> tuple[Floats, Floats]:
     """Return ``||a_j||_{1/theta}`` and the entropy of ``a_j^(1/theta)`` over its sum."""
     largest = masses.max(axis=1)
     scaled = masses / np.where(largest > 0.0, largest, 1.0)[:, None]
@@ -412,12 +425,12 @@ def _norms_and_entropies(masses, theta):
     return largest * totals**theta, entr(shares).sum(axis=1)
 
 
-def _check_class(p, D):
+def _check_class(p: float, D: float) -> None:
     check_number("p", p, low=1)
     check_number("D", D, low=0, low_open=True)
 
 
-def _check_memberships(memberships):
+def _check_memberships(memberships: ArrayLike) -> Floats:
     memberships = np.asarray(memberships, dtype=np.float64)
     if memberships.ndim != 2 or 0 in memberships.shape:
         raise ValueError(f"`memberships` must have shape (n_samples, n_clusters), got {memberships.shape}.")
@@ -430,7 +443,7 @@ def _check_memberships(memberships):
     return memberships
 
 
-def _check_diagonals(diagonals, n_samples):
+def _check_diagonals(diagonals: ArrayLike, n_samples: int) -> Floats:
     diagonals = np.asarray(diagonals, dtype=np.float64)
     if diagonals.ndim != 2 or len(diagonals) == 0 or diagonals.shape[1] != n_samples:
         raise ValueError(
@@ -442,7 +455,7 @@ def _check_diagonals(diagonals, n_samples):
     return diagonals
 
 
-def _check_targets(y, n_samples, classes):
+def _check_targets(y: ArrayLike, n_samples: int, classes: Array | None) -> Array:
     y = np.asarray(y)
     if y.shape != (n_samples,):
         raise ValueError(f"`y` must have shape ({n_samples},), one value a row of `X`, got {y.shape}.")
@@ -452,7 +465,7 @@ def _check_targets(y, n_samples, classes):
     return y
 
 
-def _check_model(model):
+def _check_model(model: Any) -> None:
     for name in ("memberships", "kernel_diagonals", "squared_norm_"):
         if not hasattr(model, name):
             raise TypeError(

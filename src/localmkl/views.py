@@ -4,8 +4,12 @@ A view is a table of its own rows, and the place in it of every sample, -1 of on
 samples and copy no table.
 """
 
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
 from copy import copy
 from numbers import Integral
+from typing import Any, NoReturn, Self, TypeAlias
 
 import numpy as np
 
@@ -19,6 +23,10 @@ from localmkl._foreign import (
     modalities,
 )
 from localmkl._sklearn import count_rows, take
+from localmkl._types import Array, Bools, Floats, Ints, Rows, Table
+
+Columns: TypeAlias = list[str] | int | None
+"""Names of a view's columns, or how many there are; None of texts and of an empty view."""
 
 ABSENT = -1
 """Place of a sample that lacks a view."""
@@ -58,7 +66,7 @@ class Views:
 
     ndim = 2
 
-    def __init__(self, views, n_samples=None):
+    def __init__(self, views: Any, n_samples: int | None = None) -> None:
         given, n_samples = _by_name(views, n_samples)
         if not given:
             raise ValueError("`views` must hold at least one view, got none.")
@@ -74,7 +82,7 @@ class Views:
         self.places = {name: _places(name, self.tables[name], who[name], n_samples) for name in given}
 
     @classmethod
-    def join(cls, frames):
+    def join(cls, frames: Mapping[str, Any]) -> tuple[Self, Array]:
         """Return views of data frames whose index names the samples, in the order of first appearance.
 
         Parameters
@@ -101,46 +109,46 @@ class Views:
         return cls(pairs, n_samples=len(names)), names
 
     @property
-    def names(self):
+    def names(self) -> list[str]:
         """Names of the views."""
         return list(self.tables)
 
     @property
-    def shape(self):
+    def shape(self) -> tuple[int, int]:
         """(number of samples, number of views)."""
         return len(self), len(self.tables)
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(next(iter(self.places.values())))
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         counts = ", ".join(f"{name} {int(self.present(name).sum())}" for name in self.names)
         return f"Views({len(self)} samples: {counts})"
 
-    def __array__(self, dtype=None, copy=None):
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NoReturn:
         """Refuse: code that wants one matrix would misread several."""
         raise TypeError(
             "`Views` are not one array; pass them to an estimator of localmkl, or take one by its `rows`."
         )
 
-    def __getitem__(self, key):
+    def __getitem__(self, key: Any) -> Self:
         """Return the views of some samples; no table is copied."""
         parts = [part for part in key if part is not ...] if isinstance(key, tuple) else [key]
         if len(parts) != 1 or isinstance(parts[0], str):
             raise IndexError(f"Views are sliced by samples, got {key!r}; `rows(name)` gives one of them.")
-        chosen = [parts[0]] if isinstance(parts[0], Integral) else parts[0]
+        chosen: Any = [parts[0]] if isinstance(parts[0], Integral) else parts[0]
         return self._with(places={name: own[chosen] for name, own in self.places.items()})
 
-    def _with(self, **changes):
+    def _with(self, **changes: Any) -> Self:
         other = copy(self)
         other.__dict__.update(changes)
         return other
 
-    def present(self, name):
+    def present(self, name: str) -> Bools:
         """Return which samples have a view, (n_samples,)."""
         return self.places[name] != ABSENT
 
-    def rows(self, name):
+    def rows(self, name: str) -> Table:
         """Return the rows of the samples that have a view, in their order."""
         places = self.places[name]
         places = places[places != ABSENT]
@@ -149,11 +157,11 @@ class Views:
             return table
         return take(table, places)
 
-    def share(self, names):
+    def share(self, names: Iterable[str]) -> Floats:
         """Return the share of some views that each sample has, (n_samples,)."""
         return np.mean([self.present(name) for name in names], axis=0)
 
-    def columns(self, name):
+    def columns(self, name: str) -> Columns:
         """Return the columns of a view: their names, or how many; None of texts and of an empty view."""
         table = self.tables[name]
         if name in self.headers:
@@ -162,7 +170,7 @@ class Views:
             return [str(column) for column in table.columns]
         return table.shape[1] if len(table.shape) == 2 and table.shape[0] else None
 
-    def arranged(self, expected):
+    def arranged(self, expected: Mapping[str, Columns]) -> Self:
         """Return the views in some order, with their columns, by name, in some order too.
 
         Parameters
@@ -183,7 +191,7 @@ class Views:
             tables=tables, headers=headers, places={name: self.places[name] for name in expected}
         )
 
-    def with_tables(self, tables, headers):
+    def with_tables(self, tables: Mapping[str, Table], headers: Mapping[str, list[str]]) -> Self:
         """Return some views of the same samples, each with the same rows in another table.
 
         Parameters
@@ -195,14 +203,14 @@ class Views:
         places = {name: self.places[name] for name in tables}
         return self._with(tables=dict(tables), headers=dict(headers), places=places)
 
-    def completed(self, names):
+    def completed(self, names: Iterable[str]) -> Self:
         """Return views of these names, in this order; one that is not here, no sample has."""
         tables = {name: self.tables.get(name, np.empty((0, 0))) for name in names}
         return self._with(
             tables=tables, places={name: self.places.get(name, np.full(len(self), ABSENT)) for name in names}
         )
 
-    def replaced(self, name, table):
+    def replaced(self, name: str, table: Table) -> Self:
         """Return views with another table of the same rows in the place of one; None: without that view.
 
         One that is new has a row for each sample.
@@ -213,7 +221,7 @@ class Views:
             del tables[name], places[name]
         return self._with(tables=tables, headers=headers, places=places)
 
-    def followed_by(self, other):
+    def followed_by(self, other: Views) -> Self:
         """Return the views of these samples and then of others."""
         columns = {name: self.columns(name) for name in self.names}
         first, second = self.compact(), other.arranged(columns).compact()
@@ -224,7 +232,7 @@ class Views:
             places[name] = np.concatenate([first.places[name], np.where(own == ABSENT, ABSENT, own + shift)])
         return self._with(tables=tables, places=places)
 
-    def compact(self):
+    def compact(self) -> Self:
         """Return views whose tables hold no other rows than those of these samples."""
         tables = {name: self.rows(name) for name in self.names}
         places = {}
@@ -234,7 +242,7 @@ class Views:
         return self._with(tables=tables, places=places)
 
 
-def as_views(X):
+def as_views(X: Rows) -> Rows:
     """Return rows as `Views` where they are a dict, a list of tables, a MuData or an AnnData.
 
     A frame of polars or pyarrow becomes one of pandas; other rows stay as they are.
@@ -244,11 +252,11 @@ def as_views(X):
     return Views(X) if named or several or is_mudata(X) or is_anndata(X) else as_pandas(X)
 
 
-def _is_table(X):
+def _is_table(X: Rows) -> bool:
     return len(getattr(X, "shape", ())) == 2 or is_foreign_frame(X)
 
 
-def _by_name(views, n_samples):
+def _by_name(views: Any, n_samples: int | None) -> tuple[dict[str, Any], int | None]:
     """Return views by name, and the number of samples as far as it is known."""
     if is_mudata(views):
         return modalities(views), views.shape[0]
@@ -257,7 +265,7 @@ def _by_name(views, n_samples):
     return dict(views) if isinstance(views, dict) else {str(k): one for k, one in enumerate(views)}, n_samples
 
 
-def _taken_apart(name, view):
+def _taken_apart(name: str, view: Any) -> tuple[Table, Array | None]:
     """Return the rows of a view, and who has them: None for all, a mask, or places."""
     if view is None:
         return np.empty((0, 0)), np.empty(0, dtype=int)
@@ -274,7 +282,7 @@ def _taken_apart(name, view):
     return rows, None
 
 
-def _as_rows(name, rows):
+def _as_rows(name: str, rows: Any) -> Table:
     """Return rows as something that can be sliced."""
     if hasattr(rows, "__dask_graph__"):
         raise ValueError(
@@ -298,7 +306,7 @@ def _as_rows(name, rows):
     return array
 
 
-def _count_samples(tables, who, n_samples):
+def _count_samples(tables: dict[str, Table], who: dict[str, Array | None], n_samples: int | None) -> int:
     """Return the number of samples, on which all views must agree."""
     said = {} if n_samples is None else {"`n_samples`": int(n_samples)}
     for name, own in who.items():
@@ -314,7 +322,7 @@ def _count_samples(tables, who, n_samples):
     return next(iter(said.values()))
 
 
-def _places(name, table, who, n_samples):
+def _places(name: str, table: Table, who: Array | None, n_samples: int) -> Ints:
     """Return the row of each sample in a table."""
     n_rows = count_rows(table)
     if who is None:
@@ -340,7 +348,7 @@ def _places(name, table, who, n_samples):
     return places
 
 
-def _arranged(name, table, own, wanted):
+def _arranged(name: str, table: Table, own: Columns, wanted: Columns) -> Table:
     """Return a table with the columns that are wanted, of those that are its own."""
     if count_rows(table) == 0 or wanted is None:
         return table
@@ -364,7 +372,7 @@ def _arranged(name, table, own, wanted):
     return table.iloc[:, order] if hasattr(table, "iloc") else table[:, order]
 
 
-def _stacked(one, other):
+def _stacked(one: Table, other: Table) -> Table:
     """Return the rows of two tables, one after the other."""
     if count_rows(one) == 0 or count_rows(other) == 0:
         return other if count_rows(one) == 0 else one
@@ -379,14 +387,14 @@ def _stacked(one, other):
     return np.concatenate([one, other])
 
 
-def _sample_names(view, frame):
+def _sample_names(view: str, frame: Any) -> list[str]:
     if is_foreign_frame(frame):
         raise ValueError(
             f"View {view!r} must have an index of the names of its samples, as frames of pandas have, got a "
             f"{type(frame).__name__} without one; make a frame of pandas of it and set its index."
         )
     names = [str(name) for name in (frame.obs_names if is_anndata(frame) else frame.index)]
-    counts: dict = {}
+    counts: dict[str, int] = {}
     for name in names:
         counts[name] = counts.get(name, 0) + 1
     twice = [name for name, count in counts.items() if count > 1]

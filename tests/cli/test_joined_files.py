@@ -277,7 +277,9 @@ def test_matrix_market_and_omics_files_from_fit_to_predictions(call, tmp_path):
     assert "Samples: 40, 20 of them in every view (cells 40, words 20)." in said.err
     assert "words: tfidf; cosine" in said.err
     assert "the columns of the fit" in call("predict", "model.localmkl", "cells=words.mtx", code=1).err
-    both = mudata.MuData({"rna": cells, "half": cells[:30, :9].copy()})
+    half = cells[:30, :9].copy()
+    half.var_names = [f"h{k}" for k in range(9)]
+    both = mudata.MuData({"rna": cells, "half": half})
     both.obs["state"] = obs["state"]
     both.write_h5mu("both.h5mu")
     assert "(rna 60, half 30)" in call("fit", "both.h5mu", "--target", "state").err

@@ -529,7 +529,10 @@ def test_parameters_that_fit_does_not_take_are_refused_before_any_fit():
 def test_kernels_that_cannot_be_used_are_the_candidates_fault():
     X, y = data()
     grid = {"kernels": [[], KERNELS]}
-    with pytest.warns(Warning, match="at least one kernel"):
+    with (
+        pytest.warns(UserWarning, match="test scores are non-finite"),
+        pytest.warns(Warning, match="at least one kernel"),
+    ):
         search = MKLSearchCV(build(MKLClassifier), grid, cv=FOLDS).fit(X, y)
     assert np.isnan(search.cv_results_["mean_test_score"]).tolist() == [True, False]
 

@@ -94,6 +94,7 @@ def test_with_many_clusters_no_factor_is_larger_than_the_free_variables(monkeypa
     assert 0 < max(sizes) <= problem.n_samples < problem.memberships.shape[1] * problem.stack.n_kernels
 
 
+@pytest.mark.filterwarnings("ignore:pnorm with p=.* is being approximated .error:UserWarning")
 @pytest.mark.parametrize("solver", SOLVERS)
 @pytest.mark.parametrize("p", NORMS)
 @pytest.mark.parametrize("loss", LOSSES)

@@ -148,7 +148,7 @@ class Content:
     whole: Any = None
     parts: dict | None = None
     files: tuple = ()
-    columns: list | None = None
+    columns: list | int | None = None
     said: tuple = ()
 
     def __len__(self):

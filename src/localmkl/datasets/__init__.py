@@ -4,7 +4,7 @@ The names below are imported on first use, as those of `localmkl` are.
 """
 
 from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 _HOME = {
     "DownloadWarning": "downloading",
@@ -61,11 +61,11 @@ if TYPE_CHECKING:
     from localmkl.datasets.tables import TableData, read_table  # noqa: F401
 
 
-def __getattr__(name):
+def __getattr__(name: str) -> Any:
     if name in _HOME:
         return getattr(import_module(f"localmkl.datasets.{_HOME[name]}"), name)
     raise AttributeError(f"module 'localmkl.datasets' has no attribute {name!r}")
 
 
-def __dir__():
+def __dir__() -> list[str]:
     return sorted(__all__)

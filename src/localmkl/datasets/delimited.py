@@ -4,17 +4,31 @@ The text is gone through twice: by Python's csv for what must be known exactly (
 where a row stands, labels as they are written), by pandas for the numbers.
 """
 
+from __future__ import annotations
+
 import csv
 import io
 import sys
 from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from itertools import islice
+from types import ModuleType
+from typing import TYPE_CHECKING, TypeAlias
 
 from localmkl import _checks
+from localmkl._types import FilePath
 from localmkl._warnings import warn
 from localmkl.datasets.labels import PLAIN
 from localmkl.datasets.opening import check_text, file_kind, read_bytes, text_lines
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+
+Record: TypeAlias = tuple[int, list[str]]
+"""A line and its fields."""
 
 SEPARATORS = {".csv": ",", ".tsv": "\t", ".txt": "\t"}
 
@@ -38,7 +52,9 @@ class Written:
     fields: dict[str, list[str]]
 
 
-def read_delimited(pd, path, *, header, text):
+def read_delimited(
+    pd: ModuleType, path: FilePath, *, header: bool | None, text: Collection[str]
+) -> DataFrame:
     """Return a data frame of a text with separators; the columns `text` as they are written."""
     content = read_bytes(path)
     check_text(path, content)
@@ -49,21 +65,31 @@ def read_delimited(pd, path, *, header, text):
     return _as_written(pd, frame, written)
 
 
-def delimited_pieces(pd, path, *, header, text, letters):
+def delimited_pieces(
+    pd: ModuleType, path: FilePath, *, header: bool | None, text: Collection[str], letters: int
+) -> Iterator[DataFrame]:
     """Yield what `read_delimited` returns, in pieces of at least so many letters of the file."""
-    separator, lines = SEPARATORS[file_kind(path)], _Kept(text_lines(path, newline=""))
-    names, records = _start(path, lines, separator, header)
-    if header is not False:
-        lines.take()
-    dealt = _dealt(path, names, records, header, text, lambda: lines.size >= letters)
-    for number, written in enumerate(dealt):
-        frame = _parse(pd, path, lines.take().encode(), written, header=None)
-        if header is None and number == 0:
-            _judge_header(path, names, frame, text)
-        yield _as_written(pd, frame, written)
+    with closing(text_lines(path, newline="")) as written_lines:
+        lines = _Kept(written_lines)
+        names, records = _start(path, lines, SEPARATORS[file_kind(path)], header)
+        if header is not False:
+            lines.take()
+        dealt = _dealt(path, names, records, header, text, lambda: lines.size >= letters)
+        for number, written in enumerate(dealt):
+            frame = _parse(pd, path, lines.take().encode(), written, header=None)
+            if header is None and number == 0:
+                _judge_header(path, names, frame, text)
+            yield _as_written(pd, frame, written)
 
 
-def _dealt(path, names, records, header, text, is_full):
+def _dealt(
+    path: FilePath,
+    names: list[str],
+    records: Iterator[Record],
+    header: bool | None,
+    text: Collection[str],
+    is_full: Callable[[], bool],
+) -> Iterator[Written]:
     """Yield what is written in a table, piece by piece; every record must have one field for each name."""
     columns = [name for name in text if name in names]
     places = [names.index(name) for name in columns]
@@ -89,24 +115,26 @@ def _dealt(path, names, records, header, text, is_full):
 class _Kept:
     """Lines that are handed on, and kept until somebody takes them."""
 
-    def __init__(self, lines):
+    def __init__(self, lines: Iterable[str]) -> None:
         self.lines, self.size = lines, 0
         self.kept: list[str] = []
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[str]:
         for line in self.lines:
             self.kept.append(line)
             self.size += len(line)
             yield line
 
-    def take(self):
+    def take(self) -> str:
         """Return the text of the lines since it was taken last."""
         text = "".join(self.kept)
         self.kept, self.size = [], 0
         return text
 
 
-def _parse(pd, path, content, written, *, header):
+def _parse(
+    pd: ModuleType, path: FilePath, content: bytes, written: Written, *, header: int | None
+) -> DataFrame:
     """Return the data frame of a text, whose lines and names are known."""
     options = {"sep": SEPARATORS[file_kind(path)], "index_col": False, "low_memory": False}
     options["float_precision"] = "round_trip"  # or pandas 2 reads other numbers than are written
@@ -123,21 +151,25 @@ def _parse(pd, path, content, written, *, header):
     return frame.copy()  # in one block for each type: pandas is slow with thousands of blocks
 
 
-def _as_written(pd, frame, written):
+def _as_written(pd: ModuleType, frame: DataFrame, written: Written) -> DataFrame:
     """Return a data frame with some columns as they are written."""
     for name, fields in written.fields.items():
         frame[name] = pd.Series(fields, dtype=object)
     return frame
 
 
-def scan(path, content, separator, *, header=None, text=()):
+def scan(
+    path: FilePath, content: bytes, separator: str, *, header: bool | None = None, text: Collection[str] = ()
+) -> Written:
     """Return names, lines and some fields of a table; every line must have one field for each name."""
     lines = io.TextIOWrapper(io.BytesIO(content), encoding="utf-8-sig", newline="")
     names, records = _start(path, lines, separator, header)
     return next(_dealt(path, names, records, header, text, lambda: False))
 
 
-def _start(path, lines, separator, header):
+def _start(
+    path: FilePath, lines: Iterable[str], separator: str, header: bool | None
+) -> tuple[list[str], Iterator[Record]]:
     """Return the names of the columns, and the records below them."""
     records = _records(path, lines, separator)
     line, first = next(records, (0, None))
@@ -149,16 +181,17 @@ def _start(path, lines, separator, header):
     return names, _after((line, first), records) if header is False else records
 
 
-def field_at(path, row, name, *, header=None):
+def field_at(path: FilePath, row: int, name: str, *, header: bool | None = None) -> tuple[str, str | None]:
     """Return the place of a row in a table file and its field in a column, as text."""
     if file_kind(path) not in SEPARATORS:
         return f"row {row}", None
-    names, records = _start(path, text_lines(path, newline=""), SEPARATORS[file_kind(path)], header)
-    line, record = next(islice(records, row, None))
+    with closing(text_lines(path, newline="")) as lines:
+        names, records = _start(path, lines, SEPARATORS[file_kind(path)], header)
+        line, record = next(islice(records, row, None))
     return f"line {line}", record[names.index(name)] if name in names else None
 
 
-def _records(path, lines, separator):
+def _records(path: FilePath, lines: Iterable[str], separator: str) -> Iterator[Record]:
     """Yield the line and the fields of every record that is not blank, as pandas has them."""
     csv.field_size_limit(sys.maxsize)  # sequences are long
     reader = csv.reader(lines, delimiter=separator, strict=False)
@@ -174,12 +207,12 @@ def _records(path, lines, separator):
         ) from error
 
 
-def _after(first, others):
+def _after(first: Record, others: Iterator[Record]) -> Iterator[Record]:
     yield first
     yield from others
 
 
-def _names(path, first):
+def _names(path: FilePath, first: list[str]) -> list[str]:
     """Return the column names without blanks around them; empty and double ones get a number."""
     names = [name.strip() or f"Unnamed: {place}" for place, name in enumerate(first)]
     counts = Counter(names)
@@ -202,7 +235,7 @@ def _names(path, first):
     return names
 
 
-def _check_separator(path, first, separator):
+def _check_separator(path: FilePath, first: list[str], separator: str) -> None:
     if len(first) > 1:
         return
     other = next((sign for sign in (";", ",", "\t") if sign in first[0] and sign != separator), None)
@@ -214,7 +247,9 @@ def _check_separator(path, first, separator):
         )
 
 
-def _ragged(path, line, record, names, header, first):
+def _ragged(
+    path: FilePath, line: int, record: list[str], names: list[str], header: bool | None, first: bool
+) -> str:
     if first and header is not False:
         return (
             f"{str(path)!r}, line {line}: must have {len(names)} fields, one for each column name, "
@@ -226,7 +261,7 @@ def _ragged(path, line, record, names, header, first):
     )
 
 
-def _judge_header(path, names, frame, text):
+def _judge_header(path: FilePath, names: list[str], frame: DataFrame, text: Collection[str]) -> None:
     """Refuse a first line that is clearly a row of data, and say so if it might be one."""
     kinds = [dtype.kind for dtype in frame.dtypes]
     columns = list(zip(names, kinds, strict=True))

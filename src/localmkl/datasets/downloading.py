@@ -5,17 +5,26 @@ The data home is the argument `data_home`, else the environment variable LOCALMK
 its public address, or from a server that has the whole data home (`base_url`, LOCALMKL_DATA_URL).
 """
 
+from __future__ import annotations
+
 import hashlib
 import http.client
 import os
 import zlib
+from collections.abc import Iterable
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.request import Request, urlopen
 
 from localmkl._files import write_whole
+from localmkl._types import FilePath
 from localmkl._warnings import warn
 from localmkl.datasets.recipes import RECIPES
 from localmkl.datasets.registry import FILES
+
+if TYPE_CHECKING:
+    from localmkl.datasets.registry import DataFile, DataSet
+
 
 DATA_HOME = "LOCALMKL_DATA"
 DATA_URL = "LOCALMKL_DATA_URL"
@@ -40,7 +49,7 @@ class DownloadWarning(UserWarning):
     """
 
 
-def data_home(path=None):
+def data_home(path: FilePath | None = None) -> Path:
     """Return the folder of the data sets.
 
     Parameters
@@ -62,12 +71,16 @@ def data_home(path=None):
     return Path(chosen).expanduser()
 
 
-def locate(key, home=None, base_url=None, download=True):
+def locate(
+    key: str, home: FilePath | None = None, base_url: str | None = None, download: bool = True
+) -> Path:
     """Return the path of a file of the data home, after downloading it if needed; `locate_all` of one."""
     return locate_all([key], home, base_url, download)[0]
 
 
-def locate_all(keys, home=None, base_url=None, download=True):
+def locate_all(
+    keys: Iterable[str], home: FilePath | None = None, base_url: str | None = None, download: bool = True
+) -> list[Path]:
     """Return the paths of files of the data home, after downloading those that are missing.
 
     Parameters
@@ -99,7 +112,7 @@ def locate_all(keys, home=None, base_url=None, download=True):
     return [home / file.path for file in wanted]
 
 
-def _where_to_put(file, path, download):
+def _where_to_put(file: DataFile, path: Path, download: bool) -> str:
     known = f" ({_public(file)})" if file.url else ""
     elsewhere = f", or a server that has it by `base_url` or {DATA_URL}" if download else ""
     return (
@@ -108,14 +121,14 @@ def _where_to_put(file, path, download):
     )
 
 
-def _public(file):
+def _public(file: DataFile) -> str:
     made = RECIPES[file.recipe].words
     return f"{'what is' if made else 'it is'} at {file.url!r}{made and f', {made}'}"
 
 
-def _announcement(origin, files, server):
-    sizes = [file.size for file in files]
-    size = "size not known" if None in sizes else f"{sum(sizes) / 1e6:.1f} MB"
+def _announcement(origin: DataSet, files: list[DataFile], server: str | None) -> str:
+    sizes = [file.size for file in files if file.size is not None]
+    size = "size not known" if len(sizes) < len(files) else f"{sum(sizes) / 1e6:.1f} MB"
     count = f"{len(files)} file{'s' * (len(files) > 1)}"
     terms = (
         f"terms as stated at {origin.repository}: {origin.terms}" if origin.terms else "no terms are known"
@@ -124,9 +137,10 @@ def _announcement(origin, files, server):
     return f"Downloading {count} ({size}) of {origin.name}, {origin.what}, from {place}; {terms}."
 
 
-def _download(file, path, server):
+def _download(file: DataFile, path: Path, server: str | None) -> None:
     """Put a file in the data home, whole and verified, or raise in one sentence."""
-    url = f"{server.rstrip('/')}/{file.path}" if server else file.url
+    # `locate_all` has seen that there is a server or an address.
+    url = f"{server.rstrip('/')}/{file.path}" if server else str(file.url)
     recipe = RECIPES[file.recipe]
     try:
         with urlopen(Request(url, headers={"User-Agent": "localmkl"}), timeout=PATIENCE) as response:
@@ -151,7 +165,7 @@ def _download(file, path, server):
     write_whole(path, kept)
 
 
-def _other(url, file, found):
+def _other(url: str, file: DataFile, found: str) -> str:
     expected = "be a file of this kind"
     if file.sha256 is not None:
         expected = f"have {file.size} bytes and the SHA-256 {file.sha256}"

@@ -3,15 +3,22 @@
 Whatever is wrong is said with the file and the line.
 """
 
+from __future__ import annotations
+
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
+from localmkl._types import Array, FilePath, MaybeNone
 from localmkl.datasets.labels import MISSING, as_labels
 from localmkl.datasets.opening import quoted, read_text, text_lines
+
+Record: TypeAlias = tuple[str, int, str]
+"""A header, its line and the sequence below it."""
 
 HEADER = "header"
 
@@ -27,11 +34,18 @@ class SequenceData(NamedTuple):
     """
 
     sequences: np.ndarray
-    y: np.ndarray | None
+    y: Array | MaybeNone
     names: np.ndarray
 
 
-def read_fasta(path, *, labels=None, alphabet=None, equal_length=False, unique_names=True):
+def read_fasta(
+    path: FilePath,
+    *,
+    labels: Mapping[str, Any] | FilePath | None = None,
+    alphabet: str | None = None,
+    equal_length: bool = False,
+    unique_names: bool = True,
+) -> SequenceData:
     r"""Read sequences from a FASTA file, plain or compressed (.gz, .bz2, .xz).
 
     Parameters
@@ -78,7 +92,7 @@ def read_fasta(path, *, labels=None, alphabet=None, equal_length=False, unique_n
     return SequenceData(np.array(sequences, dtype=object), y, np.array(names, dtype=object))
 
 
-def read_header_values(path, key):
+def read_header_values(path: FilePath, key: str) -> Array:
     """Return what stands after ``KEY=`` in each header of a FASTA file, None where it does not.
 
     Returns
@@ -88,14 +102,14 @@ def read_header_values(path, key):
     return np.array(header_values(key, _fasta_records(Path(path))[0]), dtype=object)
 
 
-def header_values(key, headers):
+def header_values(key: str, headers: Sequence[str]) -> list[str | None]:
     """Return what stands after ``KEY=`` in each header, None where it does not."""
     pattern = re.compile(rf"(?<!\w){re.escape(key)}\s*=\s*([^\s,;|]+)")
     found = [pattern.search(header) for header in headers]
     return [None if match is None else match[1] for match in found]
 
 
-def _fasta_records(path):
+def _fasta_records(path: FilePath) -> tuple[tuple[str, ...], tuple[int, ...], tuple[str, ...]]:
     """Return headers, their line numbers and the sequences."""
     text = read_text(path)
     if not text.strip():
@@ -104,7 +118,7 @@ def _fasta_records(path):
     return headers, lines, sequences
 
 
-def fasta_pieces(path, letters):
+def fasta_pieces(path: FilePath, letters: int) -> Iterator[tuple[list[str], list[int], list[str], Array]]:
     """Yield the records of a FASTA file in pieces of at least so many letters.
 
     Yields
@@ -114,26 +128,27 @@ def fasta_pieces(path, letters):
     sequences : ndarray of str
     """
     piece, size = [], 0
-    for record in _records(Path(path), text_lines(path)):
-        piece.append(record)
-        size += len(record[2])
-        if size >= letters:
-            yield _columns_of(piece)
-            piece, size = [], 0
+    with closing(text_lines(path)) as lines:
+        for record in _records(Path(path), lines):
+            piece.append(record)
+            size += len(record[2])
+            if size >= letters:
+                yield _columns_of(piece)
+                piece, size = [], 0
     if piece:
         yield _columns_of(piece)
 
 
-def _columns_of(piece):
+def _columns_of(piece: list[Record]) -> tuple[list[str], list[int], list[str], Array]:
     headers, lines, sequences = map(list, zip(*piece, strict=True))
     return headers, lines, _names_in(headers), np.array(sequences, dtype=object)
 
 
-def _names_in(headers):
+def _names_in(headers: Sequence[str]) -> list[str]:
     return [(header.split(maxsplit=1) or [""])[0] for header in headers]
 
 
-def _records(path, lines):
+def _records(path: FilePath, lines: Iterable[str]) -> Iterator[Record]:
     """Yield header, line and sequence of each record in the lines of a FASTA file."""
     header, start = None, 0
     parts: list[str] = []
@@ -156,14 +171,16 @@ def _records(path, lines):
     yield header, start, _joined(path, start, header, parts)
 
 
-def _joined(path, line, header, parts):
+def _joined(path: FilePath, line: int, header: str, parts: list[str]) -> str:
     sequence = "".join("".join(parts).split())
     if not sequence:
         raise ValueError(f"{quoted(path)}, line {line}: record {header!r} must have a sequence, got none.")
     return sequence
 
 
-def _check_lengths(path, lines, names, sequences):
+def _check_lengths(
+    path: FilePath, lines: Sequence[int], names: Sequence[str], sequences: Sequence[str]
+) -> None:
     for line, name, sequence in zip(lines, names, sequences, strict=True):
         if len(sequence) != len(sequences[0]):
             raise ValueError(
@@ -172,7 +189,9 @@ def _check_lengths(path, lines, names, sequences):
             )
 
 
-def _check_letters(path, lines, names, sequences, alphabet):
+def _check_letters(
+    path: FilePath, lines: Sequence[int], names: Sequence[str], sequences: Sequence[str], alphabet: str
+) -> None:
     from localmkl.kernels.alphabets import alphabet_letters
 
     letters, ambiguous = alphabet_letters(alphabet)
@@ -189,7 +208,7 @@ def _check_letters(path, lines, names, sequences, alphabet):
             )
 
 
-def _check_unique(path, lines, names, hint):
+def _check_unique(path: FilePath, lines: Sequence[int], names: Sequence[str], hint: str) -> None:
     seen: dict[str, int] = {}
     for line, name in zip(lines, names, strict=True):
         first = seen.setdefault(name, line)
@@ -200,11 +219,23 @@ def _check_unique(path, lines, names, hint):
             )
 
 
-def _find_labels(path, labels, headers, lines, names):
+def _find_labels(
+    path: FilePath,
+    labels: Mapping[str, Any] | FilePath,
+    headers: Sequence[str],
+    lines: Sequence[int],
+    names: Sequence[str],
+) -> Array:
     return as_labels(written_labels(path, labels, headers, lines, names))
 
 
-def written_labels(path, labels, headers, lines, names):
+def written_labels(
+    path: FilePath,
+    labels: Mapping[str, Any] | FilePath,
+    headers: Sequence[str],
+    lines: Sequence[int],
+    names: Sequence[str],
+) -> list[Any]:
     """Return the label of each record as it is written; raise where one has none."""
     if isinstance(labels, str) and labels.partition(":")[0] == HEADER:
         key = labels.partition(":")[2] or "label"
@@ -221,7 +252,7 @@ def written_labels(path, labels, headers, lines, names):
     return values
 
 
-def read_label_file(path):
+def read_label_file(path: FilePath) -> dict[str, str]:
     """Return the labels of a file with a name and a label on each line, by name."""
     labels: dict[str, str] = {}
     for number, line in enumerate(read_text(path).split("\n"), start=1):

@@ -1,11 +1,15 @@
 """Data sets that are not shipped, read into arrays; `downloading.py` finds and downloads their files."""
 
+from __future__ import annotations
+
 import re
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
 from localmkl._checks import check_option
+from localmkl._types import Array, FilePath, Floats, Ints, MaybeNone
 from localmkl.datasets.downloading import data_home as data_home
 from localmkl.datasets.downloading import locate as locate
 from localmkl.datasets.downloading import locate_all
@@ -48,7 +52,7 @@ class ProteinFold(NamedTuple):
     y: np.ndarray
     train: np.ndarray
     test: np.ndarray
-    grams: GramStack | None
+    grams: GramStack | MaybeNone
     names: np.ndarray
 
 
@@ -69,7 +73,7 @@ class ProteinSources(NamedTuple):
 
     X: np.ndarray
     y: np.ndarray
-    views: dict
+    views: dict[str, slice]
     train: np.ndarray
     test: np.ndarray
 
@@ -87,7 +91,7 @@ class ViewsData(NamedTuple):
 
     X: np.ndarray
     y: np.ndarray
-    views: dict
+    views: dict[str, slice]
 
 
 class ImageData(NamedTuple):
@@ -104,7 +108,9 @@ class ImageData(NamedTuple):
     y: np.ndarray
 
 
-def fetch_celegans_acceptor(length=82, *, data_home=None, base_url=None, download=True):
+def fetch_celegans_acceptor(
+    length: int = 82, *, data_home: FilePath | None = None, base_url: str | None = None, download: bool = True
+) -> SequenceData:
     """Fetch acceptor splice sites of C. elegans, with AG in the middle whether spliced or not.
 
     Parameters
@@ -142,7 +148,13 @@ def fetch_celegans_acceptor(length=82, *, data_home=None, base_url=None, downloa
     return read_fasta(path, labels="header", equal_length=True, unique_names=False)
 
 
-def fetch_mouse_promoters(promoters="epd", *, data_home=None, base_url=None, download=True):
+def fetch_mouse_promoters(
+    promoters: str = "epd",
+    *,
+    data_home: FilePath | None = None,
+    base_url: str | None = None,
+    download: bool = True,
+) -> SequenceData:
     """Fetch mouse TATA promoters and sequences that are none, 251 letters from -200 to +50.
 
     Parameters
@@ -177,7 +189,13 @@ def fetch_mouse_promoters(promoters="epd", *, data_home=None, base_url=None, dow
     return SequenceData(sequences, y, names)
 
 
-def fetch_human_promoters(kind="tata", *, data_home=None, base_url=None, download=True):
+def fetch_human_promoters(
+    kind: str = "tata",
+    *,
+    data_home: FilePath | None = None,
+    base_url: str | None = None,
+    download: bool = True,
+) -> SequenceData:
     """Fetch human promoters and sequences that are none.
 
     Parameters
@@ -213,7 +231,13 @@ def fetch_human_promoters(kind="tata", *, data_home=None, base_url=None, downloa
     return SequenceData(np.array(sequences, dtype=object), y, np.array(names, dtype=object))
 
 
-def fetch_protein_fold(*, grams=True, data_home=None, base_url=None, download=True):
+def fetch_protein_fold(
+    *,
+    grams: bool = True,
+    data_home: FilePath | None = None,
+    base_url: str | None = None,
+    download: bool = True,
+) -> ProteinFold:
     """Fetch the 694 proteins in 27 folds of Ding and Dubchak, with the split into 311 and 383.
 
     Parameters
@@ -260,7 +284,9 @@ def fetch_protein_fold(*, grams=True, data_home=None, base_url=None, download=Tr
     return ProteinFold(sequences, y, train, test, stack, names)
 
 
-def fetch_protein_sources(*, data_home=None, base_url=None, download=True):
+def fetch_protein_sources(
+    *, data_home: FilePath | None = None, base_url: str | None = None, download: bool = True
+) -> ProteinSources:
     """Fetch the twelve sources on the 694 proteins of `fetch_protein_fold`, in the same order.
 
     Ten tables of features (composition, predicted secondary structure, hydrophobicity, volume, polarity,
@@ -294,7 +320,7 @@ def fetch_protein_sources(*, data_home=None, base_url=None, download=True):
     """
     pairs = [(name, part) for name, parts in FOLD_SOURCES.items() for part in parts]
     paths = locate_all([f"fold_{name}_{part}" for name, part in pairs], data_home, base_url, download)
-    tables: dict[str, list] = {name: [] for name in FOLD_SOURCES}
+    tables: dict[str, list[Array]] = {name: [] for name in FOLD_SOURCES}
     for (name, _), path in zip(pairs, paths, strict=True):
         tables[name].append(np.loadtxt(path, delimiter=",", ndmin=2))
     folds = tables.pop("t")
@@ -304,7 +330,9 @@ def fetch_protein_sources(*, data_home=None, base_url=None, download=True):
     return ProteinSources(np.hstack(list(whole.values())), y, _side_by_side(whole), train, test)
 
 
-def fetch_mfeat(*, data_home=None, base_url=None, download=True):
+def fetch_mfeat(
+    *, data_home: FilePath | None = None, base_url: str | None = None, download: bool = True
+) -> ViewsData:
     """Fetch 2000 handwritten digits in six views (UCI multiple features), 649 columns.
 
     Parameters
@@ -336,7 +364,7 @@ def fetch_mfeat(*, data_home=None, base_url=None, download=True):
     return ViewsData(np.hstack(tables), y, views)
 
 
-def _side_by_side(tables):
+def _side_by_side(tables: dict[str, Floats]) -> dict[str, slice]:
     """Return the columns of each table in a row of them all."""
     ends = np.cumsum([table.shape[1] for table in tables.values()]).tolist()
     return {
@@ -345,7 +373,9 @@ def _side_by_side(tables):
     }
 
 
-def fetch_flowers17(*, data_home=None, base_url=None, download=True):
+def fetch_flowers17(
+    *, data_home: FilePath | None = None, base_url: str | None = None, download: bool = True
+) -> ImageData:
     """Fetch Oxford Flowers 17: paths of 1360 photographs of 17 kinds of flowers, 80 of each.
 
     The folder ``flowers17`` of the data home has a folder for each kind with the photographs of that kind
@@ -384,12 +414,12 @@ def fetch_flowers17(*, data_home=None, base_url=None, download=True):
     return ImageData(np.array(list(map(str, images))), np.array([image.parent.name for image in images]))
 
 
-def _flower_names():
+def _flower_names() -> list[str]:
     """Return the photographs of flowers, a folder and a file each."""
     return ["/".join(part.path.split("/")[-2:]) for part in FILES["flowers17"].parts]
 
 
-def _check_flowers(home, download):
+def _check_flowers(home: FilePath | None, download: bool) -> None:
     """Raise if the folder of flowers has other images, or lacks some that are not to be downloaded."""
     folder, names = data_home(home) / FILES["flowers17"].path, set(_flower_names())
     found = {f"{path.parent.name}/{path.name}" for path in folder.glob("*/*.jpg")}
@@ -403,7 +433,7 @@ def _check_flowers(home, download):
         )
 
 
-def _read_folds(path):
+def _read_folds(path: Path) -> tuple[Array, Ints, Array]:
     """Return sequences, folds and names of a file with ``FOLD (k)`` lines between its records."""
     sequences, folds, names = [], [], []
     fold, open_record = None, False

@@ -5,12 +5,15 @@
 with s_v a linear function of view v. The label is the score's sign, the target its value, plus noise.
 """
 
+from __future__ import annotations
+
 from typing import NamedTuple
 
 import numpy as np
 from sklearn.utils import check_random_state
 
 from localmkl._checks import check_integer, check_number
+from localmkl._types import Seed
 
 
 class LocalizedData(NamedTuple):
@@ -29,21 +32,21 @@ class LocalizedData(NamedTuple):
     X: np.ndarray
     y: np.ndarray
     groups: np.ndarray
-    views: list
+    views: list[slice]
 
 
 def make_localized(
-    n_samples=300,
+    n_samples: int = 300,
     *,
-    n_groups=3,
-    n_views=6,
-    n_columns=4,
-    locality=1.0,
-    separation=4.0,
-    noise=0.05,
-    regression=False,
-    random_state=None,
-):
+    n_groups: int = 3,
+    n_views: int = 6,
+    n_columns: int = 4,
+    locality: float = 1.0,
+    separation: float = 4.0,
+    noise: float = 0.05,
+    regression: bool = False,
+    random_state: Seed = None,
+) -> LocalizedData:
     """Generate groups whose labels depend on different views.
 
     Parameters

@@ -1,14 +1,17 @@
 """Gram matrices from NumPy and MATLAB files (.npy, .npz, .mat), labels among the variables."""
 
+from __future__ import annotations
+
 import zipfile
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from localmkl import _checks
 from localmkl._resources import available_memory
 from localmkl._spelling import meant
+from localmkl._types import Array, FilePath, MaybeNone
 from localmkl.datasets.labels import typed_labels
 from localmkl.datasets.opening import check_regular, file_kind, import_extra, parsing, quoted
 
@@ -25,11 +28,11 @@ class GramData(NamedTuple):
     y : ndarray of shape (n_samples,), or None without labels
     """
 
-    grams: "GramStack"
-    y: np.ndarray | None
+    grams: GramStack
+    y: Array | MaybeNone
 
 
-def read_grams(path, *, variable=None, labels=None):
+def read_grams(path: FilePath, *, variable: str | None = None, labels: str | None = None) -> GramData:
     """Read Gram matrices from a NumPy or MATLAB file.
 
     Parameters
@@ -79,7 +82,7 @@ def read_grams(path, *, variable=None, labels=None):
     return GramData(GramStack(grams), y)
 
 
-def read_row_variable(path, name, n_rows):
+def read_row_variable(path: FilePath, name: str, n_rows: int) -> Array:
     """Return a variable of a NumPy or MATLAB file that holds one label for each row."""
     kind = file_kind(Path(path))
     if kind == ".npy":
@@ -87,7 +90,7 @@ def read_row_variable(path, name, n_rows):
     return _of_rows(path, read_npz(path) if kind == ".npz" else read_mat(path), name, n_rows)
 
 
-def _of_rows(path, variables, name, n_rows):
+def _of_rows(path: FilePath, variables: dict[str, Any], name: str, n_rows: int) -> Array:
     found = _row_labels(path, name, take_variable(path, variables, name))
     if len(found) != n_rows:
         raise ValueError(
@@ -96,7 +99,7 @@ def _of_rows(path, variables, name, n_rows):
     return found
 
 
-def read_npz(path):
+def read_npz(path: FilePath) -> dict[str, Array]:
     """Return the arrays of an ``.npz`` file by name."""
     check_regular(path)
     with parsing(path, "is not an .npz file of numbers, or is damaged"):
@@ -106,7 +109,7 @@ def read_npz(path):
             return {name: file[name] for name in file.files}
 
 
-def read_mat(path):
+def read_mat(path: FilePath) -> dict[str, Any]:
     """Return the variables of a MATLAB file by name; cell arrays become lists of arrays."""
     from scipy.io import loadmat
 
@@ -119,16 +122,18 @@ def read_mat(path):
             found = loadmat(path)
         except NotImplementedError:  # version 7.3
             return _read_mat_hdf5(path)
+        if "" in found:  # old versions of SciPy read zeros as a variable without a name
+            raise ValueError("a variable has no name")
         return {name: _uncell(value) for name, value in found.items() if not name.startswith("__")}
 
 
-def _check_size(path, size):
+def _check_size(path: FilePath, size: int) -> None:
     free = available_memory()
     if free is not None and size > free:
         raise ValueError(f"its arrays need {size:,} bytes, {free:,} are available")
 
 
-def take_variable(path, variables, name):
+def take_variable(path: FilePath, variables: dict[str, Any], name: str) -> Any:
     """Return a variable of a file, or raise an error that lists those there are."""
     if name not in variables:
         has = ", ".join(sorted(variables)) or "none"
@@ -138,10 +143,10 @@ def take_variable(path, variables, name):
     return variables[name]
 
 
-def _read_mat_hdf5(path):
+def _read_mat_hdf5(path: FilePath) -> dict[str, Any]:
     h5py = import_extra("h5py", "a MATLAB v7.3 file", "matlab")
 
-    def load(file, item):
+    def load(file: Any, item: Any) -> Any:
         value = item[()]
         if value.dtype == object:  # a cell array holds references
             return [load(file, file[reference]) for reference in value.ravel()]
@@ -155,13 +160,13 @@ def _read_mat_hdf5(path):
         }
 
 
-def _uncell(value):
+def _uncell(value: Any) -> Any:
     if value.dtype == object:
         return [np.asarray(item) for item in value.ravel()]
     return value
 
 
-def _only_stack(path, variables):
+def _only_stack(path: FilePath, variables: dict[str, Any]) -> str:
     """Return the name of the only variable that can be a stack of Grams."""
     names = [name for name, value in variables.items() if _could_be_stack(value)]
     if not names:  # cross-Grams are not square
@@ -176,7 +181,7 @@ def _only_stack(path, variables):
     return names[0]
 
 
-def _could_be_stack(value):
+def _could_be_stack(value: Any) -> bool:
     if isinstance(value, list):
         return bool(value) and all(_is_matrix(item) and item.shape == value[0].shape for item in value)
     shape = value.shape
@@ -184,15 +189,15 @@ def _could_be_stack(value):
     return value.dtype.kind in "fiu" and square and value.size > 1
 
 
-def _is_matrix(item):
+def _is_matrix(item: Any) -> bool:
     return isinstance(item, np.ndarray) and item.ndim == 2 and item.dtype.kind in "fiu"
 
 
-def _shape(value):
+def _shape(value: Any) -> str:
     return f"({len(value)} cells)" if isinstance(value, list) else str(value.shape)
 
 
-def _as_stack(path, name, value):
+def _as_stack(path: FilePath, name: str | None, value: Any) -> Array:
     """Return a variable as an array (n_kernels, n, n')."""
     place = quoted(path) if name is None else f"{quoted(path)}, variable {name!r}"
     if isinstance(value, list) and not all(map(_is_matrix, value)):
@@ -208,7 +213,7 @@ def _as_stack(path, name, value):
     return np.ascontiguousarray(np.moveaxis(array, 2, 0)) if matlab else array
 
 
-def _row_labels(path, name, value):
+def _row_labels(path: FilePath, name: str, value: Any) -> Array:
     """Return a variable as labels; a cell holds one text or number, a row of a matrix of letters one text."""
     if isinstance(value, list):
         if not all(isinstance(item, np.ndarray) and item.size == 1 for item in value):
@@ -220,7 +225,7 @@ def _row_labels(path, name, value):
         raise ValueError(f"{quoted(path)}, variable {name!r}: {error}") from error
 
 
-def _check_stack(path, grams):
+def _check_stack(path: FilePath, grams: Array) -> Array:
     try:
         _checks.check_finite_grams(grams)
     except ValueError as error:

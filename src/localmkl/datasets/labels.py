@@ -10,9 +10,12 @@ values to predict: there 1.5 and 1.50 are one.)
 """
 
 import re
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 import numpy as np
 
+from localmkl._types import Array, Floats
 from localmkl._warnings import warn
 
 MISSING = frozenset(
@@ -29,7 +32,7 @@ _EXACT = 2.0**53
 """Whole numbers up to this are floats of their own."""
 
 
-def as_labels(values):
+def as_labels(values: Iterable[Any]) -> Array:
     """Return labels, written as text, as an array of integers, floats or text.
 
     Examples
@@ -53,7 +56,7 @@ def as_labels(values):
     return np.array(texts)
 
 
-def as_numbers(labels):
+def as_numbers(labels: Iterable[Any]) -> Floats | None:
     """Return labels as floats where each is a plain number, else None: for regression."""
     texts = [str(label) for label in labels]
     if not all(map(PLAIN.fullmatch, texts)):
@@ -62,7 +65,7 @@ def as_numbers(labels):
     return numbers if np.isfinite(numbers).all() else None
 
 
-def typed_labels(values):
+def typed_labels(values: Array) -> Array:
     """Return labels of a file that knows types: numbers as they are, all others as text."""
     if values.dtype.kind in "iuf":
         return values
@@ -78,7 +81,7 @@ def typed_labels(values):
     return np.array(texts)
 
 
-def _without_blanks(values):
+def _without_blanks(values: list[str]) -> list[str]:
     texts: dict[str, str] = {}
     for value in dict.fromkeys(values):
         other = texts.setdefault(value.strip(), value)
@@ -89,11 +92,11 @@ def _without_blanks(values):
     return [value.strip() for value in values]
 
 
-def _differ(texts, numbers):
+def _differ(texts: Sequence[str], numbers: Floats) -> bool:
     return len(set(texts)) == len(np.unique(numbers)) and np.abs(numbers).max() < _EXACT
 
 
-def _say_equal_numbers(texts):
+def _say_equal_numbers(texts: list[str]) -> None:
     """Warn about two labels that are kept apart although they are the same number."""
     seen: dict[float, str] = {}
     for text in dict.fromkeys(texts):

@@ -1,5 +1,7 @@
 """Sparse matrices from Matrix Market files, one row for each sample; their names from a file beside it."""
 
+from __future__ import annotations
+
 from io import BytesIO
 from itertools import product
 from pathlib import Path
@@ -10,6 +12,7 @@ from scipy import sparse
 from scipy.io import mminfo, mmread
 
 from localmkl._resources import NUMBER, require_memory
+from localmkl._types import Array, FilePath
 from localmkl.datasets.opening import OPENERS, file_kind, parsing, quoted, read_bytes, read_text
 
 BESIDE = (".docs", ".names", ".barcodes", ".rows")
@@ -30,7 +33,7 @@ class MatrixData(NamedTuple):
     names: np.ndarray | None
 
 
-def read_matrix(path, *, names=None):
+def read_matrix(path: FilePath, *, names: FilePath | None = None) -> MatrixData:
     r"""Read sparse rows from a Matrix Market file, and their names from a file beside it.
 
     Parameters
@@ -77,7 +80,7 @@ def read_matrix(path, *, names=None):
     return MatrixData(rows if len(own) == rows.shape[0] else rows.T.tocsr(), own)
 
 
-def _read(path):
+def _read(path: FilePath) -> sparse.csr_matrix:
     """Return the matrix as it stands in the file, as CSR."""
     content = read_bytes(path)
     with parsing(path, BAD_MATRIX):
@@ -97,7 +100,7 @@ def _read(path):
         return sparse.csr_matrix(mmread(BytesIO(content)), dtype=np.float64)
 
 
-def _beside(path):
+def _beside(path: Path) -> Path | None:
     """Return the file that names the samples of a matrix; None if there is none."""
     stem = path.name[: path.name.lower().rindex(".mtx")]
     for starts in ([stem + ending for ending in BESIDE], ["barcodes.tsv"]):
@@ -111,7 +114,7 @@ def _beside(path):
     return None
 
 
-def _read_names(path):
+def _read_names(path: FilePath) -> Array:
     """Return the first field of every line, each of which must be another."""
     lines: dict[str, int] = {}
     for number, line in enumerate(read_text(path).rstrip().split("\n"), start=1):

@@ -1,15 +1,22 @@
 """Views and what is known of their samples, from files of AnnData (.h5ad) and MuData (.h5mu)."""
 
+from __future__ import annotations
+
 import warnings
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from localmkl._checks import is_missing, listed
 from localmkl._resources import require_memory
+from localmkl._types import Array, FilePath
 from localmkl.datasets.opening import check_regular, file_kind, import_extra, parsing, quoted
 from localmkl.views import Views
+
+if TYPE_CHECKING:
+    from pandas import DataFrame, Series
+
 
 READERS = {".h5ad": ("anndata", "read_h5ad"), ".h5mu": ("mudata", "read_h5mu")}
 """Ending of a file: the package, and the function in it, that reads it."""
@@ -27,11 +34,11 @@ class OmicsData(NamedTuple):
     """
 
     views: Views
-    obs: object
+    obs: DataFrame
     names: np.ndarray
 
 
-def read_views(path):
+def read_views(path: FilePath) -> OmicsData:
     """Read views from a file of AnnData or MuData (extra ``omics``).
 
     Nothing in the file is executed: both are plain HDF5.
@@ -77,7 +84,7 @@ def read_views(path):
     return OmicsData(views, _plain(data.obs), names)
 
 
-def _require_room(path):
+def _require_room(path: FilePath) -> None:
     """Raise unless all that an HDF5 file holds can be had in memory: a few bytes may unpack to very many."""
     import h5py
 
@@ -88,7 +95,7 @@ def _require_room(path):
     require_memory(sum(sizes), f"Reading {quoted(path)}", "keep fewer samples, layers or variables")
 
 
-def _check_names(path, names):
+def _check_names(path: FilePath, names: Array) -> None:
     if len(names) == 0:
         raise ValueError(f"{quoted(path)} must hold samples, got none.")
     unique, counts = np.unique(names.astype(str), return_counts=True)
@@ -98,12 +105,12 @@ def _check_names(path, names):
         )
 
 
-def _plain(obs):
+def _plain(obs: DataFrame) -> DataFrame:
     """Return a frame with NumPy's columns: NaN among numbers, None among objects that are missing."""
     return obs.apply(_plain_column)
 
 
-def _plain_column(column):
+def _plain_column(column: Series) -> Series:
     if isinstance(column.dtype, np.dtype):
         return column
     if getattr(column.dtype, "kind", "O") in "iuf":

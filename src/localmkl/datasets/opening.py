@@ -12,14 +12,16 @@ import lzma
 import os
 import stat
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from localmkl._foreign import import_extra as import_extra
 from localmkl._resources import available_memory
+from localmkl._types import FilePath
 
-OPENERS: dict[str, Callable] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
+OPENERS: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 CHUNK = 2**22
 """Bytes read at a time: much for one call, little beside the memory that is left."""
 
@@ -27,13 +29,13 @@ TEXT_SHARE = 4
 """A text may fill the memory that is left divided by this: what is made of it takes more than itself."""
 
 
-def file_kind(path):
+def file_kind(path: FilePath) -> str:
     """Return the suffix that says what a file is, below a compression's, in small letters."""
     suffixes = [suffix.lower() for suffix in Path(path).suffixes]
     return next((suffix for suffix in reversed(suffixes) if suffix not in OPENERS), "")
 
 
-def check_regular(path):
+def check_regular(path: FilePath) -> None:
     """Raise unless there is a file at a path: no folder, no pipe, no device."""
     mode = os.stat(path).st_mode
     if stat.S_ISDIR(mode):
@@ -44,7 +46,7 @@ def check_regular(path):
         )
 
 
-def read_bytes(path):
+def read_bytes(path: FilePath) -> bytes:
     """Return the content of a file, plain or compressed; damage is reported by name."""
     path = Path(path)
     check_regular(path)
@@ -67,8 +69,10 @@ def read_bytes(path):
     return b"".join(chunks)
 
 
-def text_lines(path, newline=None):
+def text_lines(path: FilePath, newline: str | None = None) -> Generator[str, None, None]:
     """Yield the lines of a text file, plain or compressed, one after the other; damage is reported by name.
+
+    The file is closed after the last line: whoever may stop before closes the generator.
 
     Parameters
     ----------
@@ -79,8 +83,11 @@ def text_lines(path, newline=None):
     path, number = Path(path), 0
     check_regular(path)
     try:
-        with OPENERS.get(path.suffix.lower(), open)(path, "rb") as file:
-            for line in io.TextIOWrapper(file, encoding="utf-8-sig", newline=newline):
+        with (
+            OPENERS.get(path.suffix.lower(), open)(path, "rb") as file,
+            io.TextIOWrapper(file, encoding="utf-8-sig", newline=newline) as lines,
+        ):
+            for line in lines:
                 number += 1
                 if "\0" in line:
                     raise ValueError(_no_text(path, number, "0x00"))
@@ -94,7 +101,7 @@ def text_lines(path, newline=None):
         raise ValueError(f"{str(path)!r} is cut short or damaged ({error}); fetch it again.") from error
 
 
-def check_text(path, content):
+def check_text(path: FilePath, content: bytes) -> None:
     """Raise unless bytes are text in UTF-8 without the byte zero."""
     start, came = content.find(b"\0"), "0x00"
     try:
@@ -106,14 +113,14 @@ def check_text(path, content):
         raise ValueError(_no_text(path, line, came))
 
 
-def _no_text(path, line, came):
+def _no_text(path: FilePath, line: int, came: str) -> str:
     return (
         f"{str(path)!r} must be a text file in UTF-8, got other bytes (line {line}: {came}); save it "
         "as text in UTF-8."
     )
 
 
-def read_text(path):
+def read_text(path: FilePath) -> str:
     """Return the text of a file, plain or compressed; no byte order mark, lines ended by line feeds."""
     content = read_bytes(path)
     check_text(path, content)
@@ -121,7 +128,7 @@ def read_text(path):
 
 
 @contextmanager
-def parsing(path, verdict):
+def parsing(path: FilePath, verdict: str) -> Iterator[None]:
     """Turn whatever a parser of a binary format says about a damaged file into a sentence with its name.
 
     Parsers trip over damage in ways of their own: with IndexError, KeyError, RecursionError, or MemoryError
@@ -137,6 +144,6 @@ def parsing(path, verdict):
         raise ValueError(f"{str(path)!r} {verdict} ({said}).") from error
 
 
-def quoted(path):
+def quoted(path: FilePath) -> str:
     """Return a path as messages name it."""
     return repr(str(path))

@@ -5,11 +5,13 @@ Each recipe is a pair: what makes the file, and what gives the bytes back whose 
 
 import gzip
 from collections.abc import Callable
+from types import ModuleType
 from typing import NamedTuple
 
 import numpy as np
 
 from localmkl._foreign import import_extra
+from localmkl._types import Array
 
 FAST = 1
 """Level of compression: at the highest, letters of DNA take 50 times as long and 15 % less room."""
@@ -32,20 +34,20 @@ class Recipe(NamedTuple):
         What the file is then, for the error message.
     """
 
-    make: Callable
-    undo: Callable
+    make: Callable[[bytes], bytes]
+    undo: Callable[[bytes], bytes]
     words: str
 
 
-def _as_it_is(content):
+def _as_it_is(content: bytes) -> bytes:
     return content
 
 
-def _gzipped(content):
+def _gzipped(content: bytes) -> bytes:
     return gzip.compress(content, FAST, mtime=0)  # the same bytes whenever it is done
 
 
-def _made_small(content):
+def _made_small(content: bytes) -> bytes:
     """Return a photograph whose longest side has at most 256 pixels."""
     cv2, image = _decoded(content)
     scale = LONGEST_SIDE / max(image.shape)
@@ -56,13 +58,13 @@ def _made_small(content):
     return cv2.imencode(".jpg", image, [cv2.IMWRITE_JPEG_QUALITY, QUALITY])[1].tobytes()
 
 
-def _shown(content):
+def _shown(content: bytes) -> bytes:
     """Return the bytes of a photograph, which can be decoded."""
     _decoded(content)
     return content
 
 
-def _decoded(content):
+def _decoded(content: bytes) -> tuple[ModuleType, Array]:
     cv2 = import_extra("cv2", "Reading photographs", "images")
     image = cv2.imdecode(np.frombuffer(content, np.uint8), cv2.IMREAD_COLOR) if content else None
     if image is None:

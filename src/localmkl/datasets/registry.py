@@ -3,10 +3,14 @@
 All of it is read from ``data/files.toml``, which says what its entries mean.
 """
 
+from __future__ import annotations
+
 import re
 import tomllib
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from importlib.resources import files
+from typing import Any
 
 
 @dataclass(frozen=True)
@@ -35,7 +39,7 @@ class DataSet:
     terms: str | None = None
 
     @property
-    def repository(self):
+    def repository(self) -> str | None:
         """Page of the public repository, for people."""
         found = re.match(r"https://raw\.githubusercontent\.com/([^/]+/[^/]+)/", self.address or "")
         return found and f"https://github.com/{found[1]}"
@@ -71,10 +75,10 @@ class DataFile:
     sha256: str | None = None
     size: int | None = None
     recipe: str | None = None
-    parts: tuple["DataFile", ...] = ()
+    parts: tuple[DataFile, ...] = ()
 
 
-def _read_table():
+def _read_table() -> Iterator[tuple[str, DataFile]]:
     text = files("localmkl.datasets").joinpath("data/files.toml").read_text(encoding="utf-8")
     for name, entry in tomllib.loads(text).items():
         records = entry.pop("files")
@@ -83,14 +87,16 @@ def _read_table():
             yield record["key"], _file_of(origin, record)
 
 
-def _file_of(origin, record):
+def _file_of(origin: DataSet, record: dict[str, Any]) -> DataFile:
     url = origin.address and origin.address + record.get("at", record["name"])
     file = DataFile(
         f"{origin.folder}/{record['name']}".rstrip("/"),
         record.get("what", origin.what),
         origin,
         url,
-        *map(record.get, ("sha256", "size", "recipe")),
+        sha256=record.get("sha256"),
+        size=record.get("size"),
+        recipe=record.get("recipe"),
     )
     kinds = [kind for kind in record.get("kinds", ()) for _ in range(record["each"])]
     images = [(f"image_{number:04}.jpg", kind) for number, kind in enumerate(kinds, start=1)]

@@ -11,7 +11,7 @@ from localmkl.datasets.fasta import SequenceData
 SPLICE_TASKS = ("all", "EI", "IE")
 
 
-def load_splice(task="all"):
+def load_splice(task: str = "all") -> SequenceData:
     """Load the primate splice junctions: 3190 DNA sequences of 60 letters.
 
     An exon ends in the middle of 767 of them (EI, a donor site), begins there in 768 (IE, an acceptor

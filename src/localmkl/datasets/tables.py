@@ -1,15 +1,24 @@
 """Tables with named columns: CSV and TSV (by `delimited`) or Parquet, one column the target."""
 
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from types import ModuleType
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from localmkl._checks import listed
 from localmkl._spelling import meant
+from localmkl._types import Array, FilePath, Ints, MaybeNone
 from localmkl.datasets.delimited import SEPARATORS, delimited_pieces, field_at, read_delimited
 from localmkl.datasets.labels import MISSING, as_labels, typed_labels
 from localmkl.datasets.opening import check_regular, file_kind, import_extra, parsing, quoted
+
+if TYPE_CHECKING:
+    from pandas import DataFrame, Series
+
 
 BAD_PARQUET = "is cut short or damaged, or no Parquet file"
 
@@ -23,11 +32,18 @@ class TableData(NamedTuple):
     y : ndarray of shape (n_samples,), or None without a target
     """
 
-    frame: object
-    y: np.ndarray | None
+    frame: DataFrame
+    y: Array | MaybeNone
 
 
-def read_table(path, *, target=None, columns=None, header=None, text=()):
+def read_table(
+    path: FilePath,
+    *,
+    target: str | None = None,
+    columns: Sequence[str] | None = None,
+    header: bool | None = None,
+    text: Collection[str] = (),
+) -> TableData:
     """Read a table with named columns from a CSV, TSV or Parquet file (needs pandas; Parquet needs pyarrow).
 
     Parameters
@@ -94,7 +110,9 @@ def read_table(path, *, target=None, columns=None, header=None, text=()):
     return TableData(frame if columns is None else frame[list(columns)], y)
 
 
-def table_pieces(path, *, header=None, text=(), letters):
+def table_pieces(
+    path: FilePath, *, header: bool | None = None, text: Collection[str] = (), letters: int
+) -> Iterator[DataFrame]:
     """Yield the rows of a table as `read_table` has them, piece by piece, each numbered from zero.
 
     Parameters
@@ -123,26 +141,26 @@ def table_pieces(path, *, header=None, text=(), letters):
         yield _checked(path, batch.to_pandas())
 
 
-def column_labels(path, column):
+def column_labels(path: FilePath, column: Series) -> tuple[Array | None, Ints]:
     """Return the labels in a column of a table, None where some are missing, and the rows without."""
     without = unlabelled(path, column)
     return None if len(without) else joined_labels(path, [column.to_numpy()]), without
 
 
-def unlabelled(path, column):
+def unlabelled(path: FilePath, column: Series) -> Ints:
     """Return the rows of a column of labels that hold none."""
     if file_kind(path) == ".parquet":
         return np.flatnonzero(column.isna().to_numpy())
     return np.flatnonzero([text.strip() in MISSING for text in column])
 
 
-def joined_labels(path, parts):
+def joined_labels(path: FilePath, parts: Sequence[Array]) -> Array:
     """Return the labels in parts of one column, none of which is missing."""
     labels = np.concatenate(parts)
     return typed_labels(labels) if file_kind(path) == ".parquet" else as_labels(labels.tolist())
 
 
-def _read_parquet(pd, path):
+def _read_parquet(pd: ModuleType, path: FilePath) -> DataFrame:
     import_extra("pyarrow", "read_table for .parquet files", "frames")
     check_regular(path)
     with parsing(path, BAD_PARQUET):
@@ -150,7 +168,7 @@ def _read_parquet(pd, path):
     return _checked(path, frame)
 
 
-def _checked(path, frame):
+def _checked(path: FilePath, frame: DataFrame) -> DataFrame:
     """Return the frame of a Parquet file with names of columns as text, if they and its rows are sound."""
     frame.columns = frame.columns.map(str)
     if not frame.columns.is_unique:

@@ -202,8 +202,8 @@ class LMKLClassifier(ClassifierPart, GatedMKL):
     >>> from localmkl.datasets import make_localized
     >>> X, y = make_localized(n_samples=100, random_state=0)[:2]
     >>> model = LMKLClassifier(random_state=0).fit(X, y)
-    >>> model.gating(X).sum(axis=1).round(6).min()
-    np.float64(1.0)
+    >>> float(model.gating(X).sum(axis=1).round(6).min())
+    1.0
     """
 
 

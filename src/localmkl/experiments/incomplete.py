@@ -149,8 +149,8 @@ def drop_views(n_samples, n_views, share, rng):
     Examples
     --------
     >>> has = drop_views(10, 3, 0.4, np.random.default_rng(0))
-    >>> has.all(axis=1).sum(), has.any(axis=1).sum()
-    (np.int64(6), np.int64(10))
+    >>> int(has.all(axis=1).sum()), int(has.any(axis=1).sum())
+    (6, 10)
     """
     patterns = np.array([[number >> view & 1 for view in range(n_views)] for number in range(2**n_views)])
     left = patterns[1:-1].astype(bool)  # neither no view nor all of them
@@ -283,8 +283,8 @@ def load_stories():
     pairs = {}
     for paper in NEWSPAPERS:
         counts = mmread(locate(f"stories_{paper}_mtx")).T.tocsr()
-        numbers = map(int, locate(f"stories_{paper}_docs").read_text().split())
-        pairs[paper] = counts, np.array([order.index(number) for number in numbers])
+        own = map(int, locate(f"stories_{paper}_docs").read_text().split())
+        pairs[paper] = counts, np.array([order.index(number) for number in own])
     y = np.array([topics[number] for number in order])
     return Folds(Views(pairs, n_samples=len(y)), y, tuple(Words(view=paper) for paper in NEWSPAPERS))
 

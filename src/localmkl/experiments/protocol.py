@@ -19,7 +19,7 @@ from sklearn.model_selection import ParameterGrid, StratifiedKFold
 from threadpoolctl import threadpool_limits
 
 from localmkl.datasets import data_home
-from localmkl.datasets.fetchers import FILES
+from localmkl.datasets.registry import FILES
 from localmkl.estimators import (
     CLMKLClassifier,
     HLMKLClassifier,

@@ -7,12 +7,16 @@
 columns of G sum to zero, and z(x) = k0(x, .) @ G - sum_i a_i k0(x_i, .) @ G.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from inspect import signature
 
 import numpy as np
 from scipy.linalg import eigh
 from scipy.sparse.linalg import ArpackError, eigsh
+
+from localmkl._types import Floats
 
 RANK = 1e-10
 """Share of the largest eigenvalue below which directions are rounding."""
@@ -46,7 +50,7 @@ class Components:
     explained: float
 
 
-def kernel_components(gram, weights, n_components=None):
+def kernel_components(gram: Floats, weights: Floats, n_components: int | None = None) -> Components:
     """Return the leading kernel principal components of some rows.
 
     Parameters
@@ -89,7 +93,7 @@ def kernel_components(gram, weights, n_components=None):
     return Components(directions, shifts, values, float(sizes.sum() / total))
 
 
-def _leading(matrix, n_components):
+def _leading(matrix: Floats, n_components: int | None) -> tuple[Floats, Floats]:
     """Return the largest eigenvalues and their vectors, in falling order; the same for the same matrix."""
     n = len(matrix)
     wanted = n if n_components is None else min(n_components, n)

@@ -6,12 +6,21 @@ Rows that are in none of these clusters belong to them by distance, as new rows 
 of S_j, as with k-means.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Self
+
 import numpy as np
 
 from localmkl._checks import check_integer, check_number
+from localmkl._types import Floats, Ints
 from localmkl.gates.components import kernel_components
 from localmkl.gates.fusing import ON_THE_WAY, fusion_path, neighbour_graph, solve_fusion
 from localmkl.gates.interface import Gate, counted, spread_out
+
+if TYPE_CHECKING:
+    from localmkl.gates.fusing import Fused, Fusion
+
 
 WORTH = 0.1
 """Gain of the product's logarithm below which later points, where clusters only fuse, are not looked at."""
@@ -75,8 +84,15 @@ class ConvexGate(Gate):
     """
 
     def __init__(
-        self, n_clusters=3, evenness=0.5, *, n_neighbors=7, n_components=5, tol=1e-3, max_iter=10000
-    ):
+        self,
+        n_clusters: int = 3,
+        evenness: float | None = 0.5,
+        *,
+        n_neighbors: int = 7,
+        n_components: int | None = 5,
+        tol: float = 1e-3,
+        max_iter: int = 10000,
+    ) -> None:
         self.n_clusters = n_clusters
         self.evenness = evenness
         self.n_neighbors = n_neighbors
@@ -84,7 +100,7 @@ class ConvexGate(Gate):
         self.tol = tol
         self.max_iter = max_iter
 
-    def fit(self, gram, sample_weight=None):
+    def fit(self, gram: Floats, sample_weight: Floats | None = None) -> Self:
         """Learn the clusters of the rows of `gram` (n, n); a row of weight w counts as w equal rows."""
         self.check_parameters()
         check_integer("n_neighbors", self.n_neighbors, low=1)
@@ -101,7 +117,7 @@ class ConvexGate(Gate):
         self.offsets_ = np.einsum("ij,ij->j", averages, inner @ averages)
         return self.sharpen(self.distances(gram), sample_weight)
 
-    def _pick(self, problem):
+    def _pick(self, problem: Fusion) -> Ints:
         """Return the clusters of the point of the path that is picked, at its own precision."""
         points = self._refined(problem, self._walked(problem))
         allowed = [point for point in points if point.n_clusters >= self.n_clusters]
@@ -120,7 +136,7 @@ class ConvexGate(Gate):
         self.path_, self.strength_, self.gap_ = np.array(path, dtype=float), best.strength, best.gap
         return best.labels
 
-    def _walked(self, problem):
+    def _walked(self, problem: Fusion) -> list[Fused]:
         """Return the points of the path, as far as later ones can be better."""
         points, most = [], -np.inf
         for point in fusion_path(problem, self.n_clusters, max_iter=self.max_iter):
@@ -130,7 +146,7 @@ class ConvexGate(Gate):
                 break
         return points
 
-    def _refined(self, problem, points):
+    def _refined(self, problem: Fusion, points: list[Fused]) -> list[Fused]:
         """Return the points with more of them beside the best, while there can be better ones."""
         for _ in range(FINER):
             values = [self._balance(problem, point) for point in points]
@@ -152,32 +168,32 @@ class ConvexGate(Gate):
                 break
         return points
 
-    def _balance(self, problem, point):
+    def _balance(self, problem: Fusion, point: Fused) -> float:
         """Return the logarithm of the product that is to be large."""
         if point.n_clusters < self.n_clusters:
             return -np.inf
         return float(np.log(_sizes(problem, point.labels, self.n_clusters)).sum())
 
-    def _hope(self, problem, point):
+    def _hope(self, problem: Fusion, point: Fused) -> float:
         """Return a bound of that logarithm at all later points, since clusters only fuse."""
         if point.n_clusters < self.n_clusters:
             return -np.inf
         sizes = _sizes(problem, point.labels, self.n_clusters)
         return float(np.log(_filled(sizes, problem.weights.sum())).sum())
 
-    def _averages(self, problem, labels):
+    def _averages(self, problem: Fusion, labels: Ints) -> Floats:
         """Return the columns that average over the largest clusters, largest first."""
         sizes = np.bincount(labels, problem.weights)
         largest = np.argsort(-sizes, kind="stable")[: self.n_clusters]
         members = (labels[:, None] == largest) * problem.weights[:, None]
         return members / members.sum(axis=0)
 
-    def distances_from(self, products):
+    def distances_from(self, products: Floats) -> Floats:
         """Return squared distances to the clusters, up to ``k0(x, x)``, (n_new, n_clusters)."""
         return self.offsets_ - 2.0 * products
 
 
-def _filled(sizes, total):
+def _filled(sizes: Floats, total: float) -> Floats:
     """Return the most balanced sizes that clusters of these, in rising order, can fuse to with other rows."""
     for n_filled in range(len(sizes), 0, -1):  # the smallest are filled up to one level, the others stay
         level = (total - sizes[n_filled:].sum()) / n_filled
@@ -186,6 +202,7 @@ def _filled(sizes, total):
     return np.r_[np.full(n_filled, level), sizes[n_filled:]]
 
 
-def _sizes(problem, labels, n_largest):
+def _sizes(problem: Fusion, labels: Ints, n_largest: int) -> Floats:
     """Return the sizes of the largest clusters."""
-    return np.sort(np.bincount(labels, problem.weights))[-n_largest:]
+    sizes: Floats = np.bincount(labels, problem.weights).astype(np.float64)
+    return np.sort(sizes)[-n_largest:]

@@ -11,11 +11,13 @@ import warnings
 import numpy as np
 from scipy.optimize import brentq
 
+from localmkl._types import Floats
+
 MOST_STEPS = 200
 """On the way to tau; twelve are many."""
 
 
-def memberships(distances, tau):
+def memberships(distances: Floats, tau: float) -> Floats:
     """Return ``softmax_j(-tau d2_j)``; at ``tau = inf`` the nearest clusters share equally.
 
     Parameters
@@ -40,7 +42,7 @@ def memberships(distances, tau):
     return ratios / ratios.sum(axis=1, keepdims=True)
 
 
-def average_evenness(tau, distances, sample_weight=None):
+def average_evenness(tau: float, distances: Floats, sample_weight: Floats | None = None) -> float:
     """Return the average evenness AE(tau) in [1/l, 1] of squared distances (n, l).
 
     Parameters
@@ -66,7 +68,7 @@ def average_evenness(tau, distances, sample_weight=None):
     return float(np.average(_ratios(tau, distances).mean(axis=1), weights=sample_weight))
 
 
-def tau_for_evenness(evenness, distances, sample_weight=None):
+def tau_for_evenness(evenness: float, distances: Floats, sample_weight: Floats | None = None) -> float:
     """Return the tau whose average evenness is `evenness`.
 
     Equal distances can keep the average evenness above 1/l for every tau. Then the smallest one that
@@ -106,7 +108,7 @@ def tau_for_evenness(evenness, distances, sample_weight=None):
         return np.inf
     excess = distances - distances.min(axis=1, keepdims=True)
 
-    def surplus(tau):
+    def surplus(tau: float) -> float:
         return float(np.average(np.exp(-tau * excess).mean(axis=1), weights=sample_weight)) - evenness
 
     low, high = 0.0, 1.0 / max(float(np.ptp(distances)), np.finfo(float).tiny)
@@ -115,7 +117,7 @@ def tau_for_evenness(evenness, distances, sample_weight=None):
     return brentq(surplus, low, high, xtol=4.0 * np.finfo(float).eps * high, maxiter=MOST_STEPS)
 
 
-def _ratios(tau, distances):
+def _ratios(tau: float, distances: Floats) -> Floats:
     """Return each row's ``exp(-tau d2)`` divided by its largest."""
     excess = distances - distances.min(axis=1, keepdims=True)
     if np.isinf(tau):

@@ -18,12 +18,18 @@ Hocking, Joulin, Bach, Vert: Clusterpath: clustering using convex fusion penalti
 Chi, Lange: Splitting methods for convex clustering. JCGS 24, 2015.
 """
 
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
+
+from localmkl._types import Bools, Floats, Ints
 
 FIRST_ROUND, LONGEST_ROUND = 10, 160
 """Steps before the first certificate, which costs about ten, and most between two; rounds double."""
@@ -67,12 +73,12 @@ class Fusion:
     closeness: np.ndarray
 
     @cached_property
-    def lengths(self):
+    def lengths(self) -> Floats:
         """``||x_i - x_k||`` of the edges."""
         return np.sqrt(_squares(self.rows[self.first] - self.rows[self.second]))
 
     @cached_property
-    def incidence(self):
+    def incidence(self) -> csr_array:
         """The matrix A with ``A @ U`` the differences along edges, (m, n)."""
         m, edges = len(self.first), np.arange(len(self.first))
         signs = np.r_[np.ones(m), -np.ones(m)]
@@ -80,13 +86,13 @@ class Fusion:
         return csr_array((signs, places), shape=(m, len(self.rows)))
 
     @cached_property
-    def steps(self):
+    def steps(self) -> Floats:
         """The step of each edge."""
         degrees = np.bincount(np.r_[self.first, self.second], minlength=len(self.rows)) / self.weights
         return 1.0 / (degrees[self.first] + degrees[self.second])
 
     @cached_property
-    def first_strength(self):
+    def first_strength(self) -> float:
         """The strength at which the median edge may begin to fuse.
 
         A row moves by no more than s times the closeness of its edges over its weight: an edge that is longer
@@ -98,33 +104,33 @@ class Fusion:
         apart = needed[needed > 0.0]
         return float(np.median(apart)) if len(apart) else 1.0
 
-    def drawn(self, duals):
+    def drawn(self, duals: Floats) -> Floats:
         """Return U of Z."""
         return self.rows - (self.incidence.T @ duals) / self.weights[:, None]
 
-    def primal(self, points, strength):
+    def primal(self, points: Floats, strength: float) -> float:
         """Return the objective at any points U."""
         fit = self.weights @ _squares(points - self.rows)
         apart = np.sqrt(_squares(points[self.first] - points[self.second]))
         return float(0.5 * fit + strength * (self.closeness @ apart))
 
-    def inside(self, duals, strength):
+    def inside(self, duals: Floats, strength: float) -> Floats:
         """Return Z brought into its balls, where it is not."""
         sizes, radii = np.sqrt(_squares(duals)), strength * self.closeness
         return duals * np.divide(radii, sizes, out=np.ones_like(sizes), where=sizes > radii)[:, None]
 
-    def dual(self, points):
+    def dual(self, points: Floats) -> float:
         """Return a lower bound of the optimum: the dual of a Z inside its balls whose points these are."""
         moved = self.rows - points
         return float(self.weights @ (np.einsum("ic,ic->i", moved, self.rows) - 0.5 * _squares(moved)))
 
-    def merged(self, points, labels):
+    def merged(self, points: Floats, labels: Ints) -> Floats:
         """Return points with those of each cluster in their mean."""
         totals = np.bincount(labels, self.weights)
         sums = np.stack([np.bincount(labels, self.weights * column) for column in points.T], axis=1)
         return (sums / totals[:, None])[labels]
 
-    def labels_of(self, fused):
+    def labels_of(self, fused: Bools) -> Ints:
         """Return the clusters that fused edges join, numbered from the first row on."""
         n = len(self.rows)
         joined = csr_array((np.ones(fused.sum()), (self.first[fused], self.second[fused])), shape=(n, n))
@@ -146,17 +152,17 @@ class Fused:
     dual: float
 
     @property
-    def gap(self):
+    def gap(self) -> float:
         """``(primal - dual) / primal``, not negative by rounding."""
         return max(self.primal - self.dual, 0.0) / self.primal if self.primal > 0.0 else 0.0
 
     @property
-    def n_clusters(self):
+    def n_clusters(self) -> int:
         """Number of clusters."""
         return int(self.labels.max()) + 1
 
 
-def certify(problem, strength, duals, labels):
+def certify(problem: Fusion, strength: float, duals: Floats, labels: Ints) -> Fused:
     """Return the answer that any duals and any clusters make, judged from scratch in plain NumPy.
 
     Duals are brought into their balls, and points of a cluster are put into their mean, unless that is worse.
@@ -169,7 +175,15 @@ def certify(problem, strength, duals, labels):
     return Fused(strength, labels, best, duals, min(values), problem.dual(drawn))
 
 
-def solve_fusion(problem, strength, *, duals=None, tol=1e-6, max_iter=10000, work=None):
+def solve_fusion(
+    problem: Fusion,
+    strength: float,
+    *,
+    duals: Floats | None = None,
+    tol: float = 1e-6,
+    max_iter: int = 10000,
+    work: Callable[..., Any] | None = None,
+) -> Fused:
     """Solve one problem of convex clustering until its duality gap is at most `tol`.
 
     Parameters
@@ -213,7 +227,9 @@ def solve_fusion(problem, strength, *, duals=None, tol=1e-6, max_iter=10000, wor
     return found
 
 
-def fusion_path(problem, n_least=1, *, tol=ON_THE_WAY, max_iter=10000):
+def fusion_path(
+    problem: Fusion, n_least: int = 1, *, tol: float = ON_THE_WAY, max_iter: int = 10000
+) -> Iterator[Fused]:
     """Yield answers from one where every distinct row is a cluster on, until there are at most `n_least`.
 
     Each begins at the one before. `tol` and `max_iter` are for each.
@@ -232,7 +248,7 @@ def fusion_path(problem, n_least=1, *, tol=ON_THE_WAY, max_iter=10000):
         yield found
 
 
-def neighbour_graph(rows, weights, n_neighbors):
+def neighbour_graph(rows: Floats, weights: Floats, n_neighbors: int) -> Fusion:
     """Return the problem whose edges join nearest neighbours, and the rest by a spanning tree.
 
     Parameters
@@ -260,18 +276,27 @@ def neighbour_graph(rows, weights, n_neighbors):
     return Fusion(rows, weights, first, second, closeness)
 
 
-def _squares(vectors):
+def _squares(vectors: Floats) -> Floats:
     """Return the squared lengths of rows."""
     return np.einsum("ic,ic->i", vectors, vectors)
 
 
-def _compiled(name):
+def _compiled(name: str) -> Callable[..., Any]:
     from localmkl.backends import fusions
 
     return getattr(fusions, name)
 
 
-def ascend(rows, inverse, first, second, radii, steps, duals, n_steps):
+def ascend(
+    rows: Floats,
+    inverse: Floats,
+    first: Ints,
+    second: Ints,
+    radii: Floats,
+    steps: Floats,
+    duals: Floats,
+    n_steps: int,
+) -> Bools:
     """Take accelerated dual steps in place; return which edges are fused, (m,).
 
     Parameters
@@ -304,7 +329,7 @@ def ascend(rows, inverse, first, second, radii, steps, duals, n_steps):
     return fused
 
 
-def spanning_tree(distances):
+def spanning_tree(distances: Floats) -> Ints:
     """Return the edges of a minimum spanning tree of all pairs, (n - 1, 2).
 
     Parameters

@@ -11,12 +11,13 @@ rows by block of rows. Gates that need rows are models with ``predict_proba`` (s
 """
 
 from abc import ABC, abstractmethod
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
 from localmkl._checks import check_evenness, check_integer
+from localmkl._types import Floats, Ints
 from localmkl.gates.evenness import average_evenness, memberships, tau_for_evenness
 
 
@@ -65,27 +66,27 @@ class Gate(BaseEstimator, ABC):
     averages_: Any
 
     @abstractmethod
-    def fit(self, gram, sample_weight=None):
+    def fit(self, gram: Floats, sample_weight: Floats | None = None) -> Self:
         """Learn the clusters of the rows of `gram` (n, n); end with ``return self.sharpen(...)``.
 
         A row of weight w counts as w equal rows; a row of weight zero does not count, but has distances.
         """
 
     @abstractmethod
-    def distances_from(self, products):
+    def distances_from(self, products: Floats) -> Floats:
         """Return distances to the clusters (n_new, n_clusters) of rows given by ``k0(x, .) @ averages_``."""
 
-    def distances(self, cross_gram):
+    def distances(self, cross_gram: Floats) -> Floats:
         """Return the distances to the clusters (n_new, n_clusters) of rows given by their cross-Gram."""
         return self.distances_from(cross_gram @ self.averages_)
 
-    def check_parameters(self):
+    def check_parameters(self) -> None:
         """Raise unless `n_clusters` and `evenness` can be."""
         check_integer("n_clusters", self.n_clusters, low=1)
         if self.evenness is not None and self.n_clusters > 1:
             check_evenness(self.evenness, self.n_clusters)
 
-    def sharpen(self, distances, sample_weight=None):
+    def sharpen(self, distances: Floats, sample_weight: Floats | None = None) -> Self:
         """Learn tau from the distances (n, n_clusters) of the rows of the fit to their clusters."""
         self.labels_ = distances.argmin(axis=1)
         if self.evenness is None:
@@ -95,21 +96,21 @@ class Gate(BaseEstimator, ABC):
         self.evenness_ = average_evenness(self.tau_, distances, sample_weight)
         return self
 
-    def _sharpness(self, distances, sample_weight):
+    def _sharpness(self, distances: Floats, sample_weight: Floats | None) -> float:
         """Return the tau of soft memberships."""
         return tau_for_evenness(self.evenness, distances, sample_weight)
 
-    def memberships(self, cross_gram):
+    def memberships(self, cross_gram: Floats) -> Floats:
         """Return memberships of rows given by their Gram with the rows of the fit."""
         return self.memberships_at(self.distances(cross_gram))
 
-    def memberships_at(self, distances):
+    def memberships_at(self, distances: Floats) -> Floats:
         """Return memberships of rows given by their distances to the clusters."""
         if self.evenness is None:
             return np.eye(self.n_clusters)[distances.argmin(axis=1)]
         return memberships(distances, self.tau_)
 
-    def on_features(self, features):
+    def on_features(self, features: Floats) -> Self:
         """Compare new rows with features from now on; return self.
 
         With k0(x, x_i) = phi(x)'phi(x_i), products of a cross-Gram are products of features: rows of
@@ -119,7 +120,7 @@ class Gate(BaseEstimator, ABC):
         return self
 
 
-def counted(gram, sample_weight):
+def counted(gram: Floats, sample_weight: Floats | None) -> tuple[Ints, Floats, Floats]:
     """Return the numbers of the rows that count, their weights and their Gram in memory.
 
     Parameters
@@ -134,7 +135,7 @@ def counted(gram, sample_weight):
     return rows, weights[rows], np.asarray(part, dtype=np.float64)
 
 
-def spread_out(values, rows, n_rows):
+def spread_out(values: Floats, rows: Ints, n_rows: int) -> Floats:
     """Return an array with one row for each of `n_rows`: `values` at `rows`, else zero."""
     spread = np.zeros((n_rows, *values.shape[1:]))
     spread[rows] = values

@@ -5,10 +5,15 @@
 k0(x, x) is the same for all clusters and is left out.
 """
 
+from collections.abc import Callable
+from typing import Any, Self
+
 import numpy as np
+from numpy.random import RandomState
 from sklearn.utils import check_random_state
 
 from localmkl._checks import check_integer
+from localmkl._types import Floats, Ints, Seed
 from localmkl.gates.interface import Gate
 
 EQUAL = 1e-10
@@ -52,14 +57,22 @@ class KernelKMeansGate(Gate):
     (True, 0.6)
     """
 
-    def __init__(self, n_clusters=3, evenness=0.5, *, n_init=10, max_iter=100, random_state=None):
+    def __init__(
+        self,
+        n_clusters: int = 3,
+        evenness: float | None = 0.5,
+        *,
+        n_init: int = 10,
+        max_iter: int = 100,
+        random_state: Seed = None,
+    ) -> None:
         self.n_clusters = n_clusters
         self.evenness = evenness
         self.n_init = n_init
         self.max_iter = max_iter
         self.random_state = random_state
 
-    def fit(self, gram, sample_weight=None):
+    def fit(self, gram: Floats, sample_weight: Floats | None = None) -> Self:
         """Learn the partition of the rows of `gram` (n, n), and tau.
 
         A row of weight w counts as w equal rows.
@@ -75,12 +88,20 @@ class KernelKMeansGate(Gate):
         )
         return self.sharpen(self.distances(gram), sample_weight)
 
-    def distances_from(self, products):
+    def distances_from(self, products: Floats) -> Floats:
         """Return squared distances to the clusters, up to ``k0(x, x)``, (n_new, n_clusters)."""
         return self.offsets_ - 2.0 * products
 
 
-def kernel_kmeans(gram, n_clusters, *, sample_weight=None, n_init=10, max_iter=100, random_state=None):
+def kernel_kmeans(
+    gram: Floats,
+    n_clusters: int,
+    *,
+    sample_weight: Floats | None = None,
+    n_init: int = 10,
+    max_iter: int = 100,
+    random_state: Seed = None,
+) -> tuple[Floats, Floats, float]:
     """Partition the rows of a Gram matrix by kernel k-means; all restarts share each product.
 
     Parameters
@@ -154,7 +175,7 @@ def kernel_kmeans(gram, n_clusters, *, sample_weight=None, n_init=10, max_iter=1
     return averages, offsets, float(error)
 
 
-def _seed(gram, diagonal, weights, n_clusters, rng):
+def _seed(gram: Floats, diagonal: Floats, weights: Floats, n_clusters: int, rng: RandomState) -> Ints:
     """Return labels by k-means++: each next centre drawn by squared distance to the nearest one."""
     size = max(float(diagonal.max()), np.finfo(float).tiny)
     centres = [_draw(weights, rng)]
@@ -177,24 +198,24 @@ def _seed(gram, diagonal, weights, n_clusters, rng):
     return labels
 
 
-def _draw(chance, rng):
+def _draw(chance: Floats, rng: RandomState) -> int:
     steps = np.cumsum(chance)
     drawn = int(np.searchsorted(steps, rng.uniform() * steps[-1], side="right"))
     return min(drawn, len(chance) - 1)
 
 
-def _members(labels, weights, n_clusters):
+def _members(labels: Ints, weights: Floats, n_clusters: int) -> Floats:
     """Return the weight of each row in its cluster, (n, l)."""
     return (labels[:, None] == np.arange(n_clusters)) * weights[:, None]
 
 
-def cluster_sums(gram, labels, weights, n_clusters):
+def cluster_sums(gram: Floats, labels: Ints, weights: Floats, n_clusters: int) -> Floats:
     """Return ``sum_{i in S_j} w_i k0(x, x_i)`` of every restart, cluster and row, (R, l, n)."""
     members = np.hstack([_members(own, weights, n_clusters) for own in labels])
     return np.ascontiguousarray((gram @ members).T).reshape(len(labels), n_clusters, -1)
 
 
-def _distances(sums, labels, weights):
+def _distances(sums: Floats, labels: Ints, weights: Floats) -> Floats:
     """Return squared distances to the clusters of R restarts, up to ``k0(x, x)``, (R, l, n)."""
     n_clusters = sums.shape[1]
     totals, offsets = np.empty((2, len(labels), n_clusters))
@@ -205,13 +226,15 @@ def _distances(sums, labels, weights):
     return offsets[:, :, None] - (2.0 / totals)[:, :, None] * sums
 
 
-def _compiled():
+def _compiled() -> tuple[Callable[..., Any], Callable[..., Any]]:
     from localmkl.backends import partitions
 
     return partitions.cluster_sums, partitions.settle
 
 
-def settle(gram, diagonal, labels, sums, weights, max_iter):
+def settle(
+    gram: Floats, diagonal: Floats, labels: Ints, sums: Floats, weights: Floats, max_iter: int
+) -> None:
     """Move rows to their nearest clusters until none moves, in place.
 
     Parameters
@@ -238,7 +261,7 @@ def settle(gram, diagonal, labels, sums, weights, max_iter):
         sums[moving] = cluster_sums(gram, labels[moving], weights, sums.shape[1])
 
 
-def _without_empty_clusters(distances):
+def _without_empty_clusters(distances: Floats) -> Ints:
     """Return nearest-cluster labels (R, n); an empty cluster takes the farthest row it can have."""
     n_clusters = distances.shape[2]
     labels = distances.argmin(axis=2)

@@ -6,10 +6,13 @@
 Clusters may have any size, shape and spread, where those of k-means are round and alike.
 """
 
+from typing import Self
+
 import numpy as np
 
 from localmkl._checks import check_integer
 from localmkl._sklearn import fit_mixture
+from localmkl._types import Floats, Seed
 from localmkl.gates.components import kernel_components
 from localmkl.gates.interface import Gate, counted, spread_out
 from localmkl.gates.kmeans import kernel_kmeans
@@ -64,14 +67,22 @@ class MixtureGate(Gate):
 
     reads_evenness = False
 
-    def __init__(self, n_clusters=3, evenness=0.5, *, n_components=5, n_init=10, random_state=None):
+    def __init__(
+        self,
+        n_clusters: int = 3,
+        evenness: float | None = 0.5,
+        *,
+        n_components: int = 5,
+        n_init: int = 10,
+        random_state: Seed = None,
+    ) -> None:
         self.n_clusters = n_clusters
         self.evenness = evenness
         self.n_components = n_components
         self.n_init = n_init
         self.random_state = random_state
 
-    def fit(self, gram, sample_weight=None):
+    def fit(self, gram: Floats, sample_weight: Floats | None = None) -> Self:
         """Learn the mixture of the rows of `gram` (n, n); a row of weight w counts as w equal rows."""
         self.check_parameters()
         check_integer("n_components", self.n_components, low=1)
@@ -87,7 +98,7 @@ class MixtureGate(Gate):
         self.shifts_, self.explained_ = found.shifts, found.explained
         return self.sharpen(self.distances(gram), sample_weight)
 
-    def distances_from(self, products):
+    def distances_from(self, products: Floats) -> Floats:
         """Return ``-2 log pi_j N(z; mu_j, S_j)``, up to what all clusters share, (n_new, n_clusters)."""
         components = products + self.shifts_
         found = np.empty((len(components), self.n_clusters))
@@ -96,5 +107,5 @@ class MixtureGate(Gate):
             found[:, j] -= 2.0 * (np.log(root.diagonal()).sum() + np.log(share))
         return found
 
-    def _sharpness(self, distances, sample_weight):
+    def _sharpness(self, distances: Floats, sample_weight: Floats | None) -> float:
         return POSTERIOR

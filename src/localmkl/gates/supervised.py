@@ -9,10 +9,12 @@ learned has the form of the one it began as: tau = 1, d2_j(x) = offsets_j - 2 k0
 """
 
 from copy import copy
+from typing import Self
 
 import numpy as np
 
 from localmkl._checks import check_integer
+from localmkl._types import Floats, Seed
 from localmkl.gates.components import kernel_components
 from localmkl.gates.evenness import average_evenness, tau_for_evenness
 from localmkl.gates.interface import Gate, counted, spread_out
@@ -68,8 +70,15 @@ class SupervisedGate(Gate):
     """
 
     def __init__(
-        self, n_clusters=3, evenness=0.5, *, n_components=10, max_rounds=10, n_init=10, random_state=None
-    ):
+        self,
+        n_clusters: int = 3,
+        evenness: float | None = 0.5,
+        *,
+        n_components: int = 10,
+        max_rounds: int = 10,
+        n_init: int = 10,
+        random_state: Seed = None,
+    ) -> None:
         self.n_clusters = n_clusters
         self.evenness = evenness
         self.n_components = n_components
@@ -77,7 +86,7 @@ class SupervisedGate(Gate):
         self.n_init = n_init
         self.random_state = random_state
 
-    def fit(self, gram, sample_weight=None):
+    def fit(self, gram: Floats, sample_weight: Floats | None = None) -> Self:
         """Learn the start from the rows of `gram` (n, n); a row of weight w counts as w equal rows."""
         self.check_parameters()
         check_integer("n_components", self.n_components, low=1)
@@ -94,31 +103,33 @@ class SupervisedGate(Gate):
         self.offsets_ = np.r_[offsets, found.shifts / spreads]
         return self.sharpen(self.distances(gram), sample_weight)
 
-    def distances_from(self, products):
+    def distances_from(self, products: Floats) -> Floats:
         """Return squared distances to the clusters, up to ``k0(x, x)``; of a start, components follow."""
         return self.offsets_ - 2.0 * products
 
-    def sharpen(self, distances, sample_weight=None):
+    def sharpen(self, distances: Floats, sample_weight: Floats | None = None) -> Self:
         """Learn tau from the distances of the rows of the fit to the clusters it begins with."""
         return super().sharpen(distances[:, : self.n_clusters], sample_weight)
 
-    def memberships_at(self, distances):
+    def memberships_at(self, distances: Floats) -> Floats:
         """Return memberships of rows given by their distances to the clusters."""
         return super().memberships_at(distances[:, : self.n_clusters])
 
-    def scores(self, distances, sample_weight=None):
+    def scores(self, distances: Floats, sample_weight: Floats | None = None) -> tuple[Floats, Floats]:
         """Return the scores (n, n_clusters) that the gate begins with, and the components (n, r), of rows."""
         own, components = np.split(distances, [self.n_clusters], axis=1)
         return -self._first_tau(own, sample_weight) * own, components
 
-    def _first_tau(self, distances, sample_weight):
+    def _first_tau(self, distances: Floats, sample_weight: Floats | None) -> float:
         """Return tau; of hard memberships, that of softer ones, which there is a way from."""
         if np.isfinite(self.tau_):
             return self.tau_
         middle = SOFT + (1.0 - SOFT) / self.n_clusters
         return tau_for_evenness(middle, distances, sample_weight)
 
-    def moved(self, distances, sample_weight, coefficients, objectives):
+    def moved(
+        self, distances: Floats, sample_weight: Floats | None, coefficients: Floats, objectives: list[float]
+    ) -> Self:
         """Return the gate whose scores have moved.
 
         Parameters

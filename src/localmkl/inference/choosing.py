@@ -1,14 +1,20 @@
 """The number of clusters: as few as the held-out score bears, and only clusters that are found again."""
 
+from __future__ import annotations
+
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from joblib import effective_n_jobs
+from numpy.typing import ArrayLike
 from sklearn.base import is_classifier
 from sklearn.metrics import check_scoring
 from sklearn.utils import check_random_state
 
 from localmkl._checks import check_integer, check_number
+from localmkl._types import Bools, FilePath, Floats, Ints, Rows, Seed, Targets
 from localmkl.estimators.convex import GROUPS, LocalMKL
 from localmkl.explain import local_memberships
 from localmkl.inference.matching import jaccards, main_clusters_in, match_clusters
@@ -18,6 +24,11 @@ from localmkl.inference.stability import complementary_halves
 from localmkl.inference.work import Work, contents_of
 from localmkl.model_selection.grams import SharedGrams
 from localmkl.model_selection.search import check_scorer
+
+if TYPE_CHECKING:
+    from localmkl.estimators.base import BaseMKL
+    from localmkl.model_selection.cells import Fold
+
 
 LEAST_JACCARD = 0.5
 """Mean Jaccard index below which clusters count as dissolved (Hennig 2007)."""
@@ -68,21 +79,21 @@ class ClusterChoice:
 
 
 def choose_clusters(
-    model,
-    X,
-    y,
+    model: BaseMKL,
+    X: Rows,
+    y: Targets,
     *,
-    max_clusters=6,
-    cv=5,
-    n_resamples=20,
-    least_jaccard=LEAST_JACCARD,
-    scoring=None,
-    sample_weight=None,
-    n_jobs=None,
-    random_state=None,
-    checkpoint=None,
-    verbose=0,
-):
+    max_clusters: int = 6,
+    cv: Any = 5,
+    n_resamples: int = 20,
+    least_jaccard: float = LEAST_JACCARD,
+    scoring: str | Callable[..., float] | None = None,
+    sample_weight: ArrayLike | None = None,
+    n_jobs: int | None = None,
+    random_state: Seed = None,
+    checkpoint: FilePath | None = None,
+    verbose: int = 0,
+) -> ClusterChoice:
     """Choose the number of clusters, from one on, by held-out scores and by how well they are found again.
 
     Of the numbers whose mean score is within one standard error of the best mean, the smallest is chosen; one
@@ -177,7 +188,7 @@ def choose_clusters(
     return _choice(tried, len(splits), scored, again, least_jaccard, scoring, work.interrupted)
 
 
-def smallest_good(scores, allowed):
+def smallest_good(scores: Floats, allowed: Bools) -> tuple[int, Floats]:
     """Return the first row whose mean is within one standard error of the best, of those allowed.
 
     Parameters
@@ -202,7 +213,7 @@ def smallest_good(scores, allowed):
     return int(np.argmax(allowed & (means >= means[best] - errors[best]))), errors
 
 
-def _check_finds_clusters(model):
+def _check_finds_clusters(model: BaseMKL) -> BaseMKL:
     finds = isinstance(model, LocalMKL) and isinstance(model.gate, str) and model.gate != GROUPS
     if not finds:
         other = "a gate that does not" if isinstance(model, LocalMKL) else "no clusters"
@@ -213,7 +224,7 @@ def _check_finds_clusters(model):
     return model
 
 
-def _settings(model, n_clusters):
+def _settings(model: BaseMKL, n_clusters: int) -> dict[str, Any]:
     """Return the parameters of a model with another number of clusters, as hard or soft as it is."""
     if n_clusters == 1:
         return {"shared": 1.0}
@@ -226,12 +237,14 @@ def _settings(model, n_clusters):
     return {"n_clusters": n_clusters, "evenness": min(1.0, low + place * (1.0 - low)), **shared}
 
 
-def _score(refits, split, scorer, settings, seed):
+def _score(
+    refits: Refits, split: Fold, scorer: Callable[..., float], settings: dict[str, Any], seed: int
+) -> float:
     refit = refits.fit(split.train, seed=seed, test=split.test, **settings)
     return refit.score(refits.y[split.test], scorer)
 
 
-def _found_again(refits, halves, settings, seed):
+def _found_again(refits: Refits, halves: list[Ints], settings: dict[str, Any], seed: int) -> float:
     """Return the mean Jaccard index of the clusters of all rows and their likes on halves."""
     k = settings["n_clusters"]
     own = _clusters(refits, np.arange(refits.n_samples), settings, seed)
@@ -243,12 +256,20 @@ def _found_again(refits, halves, settings, seed):
     return float(np.mean(every))
 
 
-def _clusters(refits, rows, settings, seed):
+def _clusters(refits: Refits, rows: Ints, settings: dict[str, Any], seed: int) -> Ints:
     memberships = refits.memberships(rows, seed=seed, **settings)
     return main_clusters_in(local_memberships(refits.model, memberships))
 
 
-def _choice(tried, n_splits, scored, again, least_jaccard, scoring, interrupted):
+def _choice(
+    tried: Ints,
+    n_splits: int,
+    scored: dict[Any, float],
+    again: dict[Any, float],
+    least_jaccard: float,
+    scoring: str | Callable[..., float] | None,
+    interrupted: bool,
+) -> ClusterChoice:
     complete = [s for s in range(n_splits) if all(("score", s, int(k)) in scored for k in tried)]
     if len(complete) < 2:
         raise KeyboardInterrupt

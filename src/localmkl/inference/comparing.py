@@ -3,11 +3,15 @@
 Intervals of differences are those of the corrected resampled t-test, see `localmkl.inference.locality_test`.
 """
 
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from joblib import effective_n_jobs
+from numpy.typing import ArrayLike
 from scipy import stats
 from sklearn.base import clone
 from sklearn.metrics import check_scoring
@@ -15,6 +19,7 @@ from sklearn.utils import check_random_state
 
 from localmkl._checks import check_integer
 from localmkl._sklearn import count_rows, split_rows
+from localmkl._types import Array, FilePath, Ints, Rows, Seed, Targets
 from localmkl.estimators.groups import Grouped, as_groups
 from localmkl.inference.refits import OWN_LOSS, own_loss
 from localmkl.inference.splits import N_SPLITS, given_splits, random_splits
@@ -22,6 +27,11 @@ from localmkl.inference.work import Work, contents_of
 from localmkl.model_selection.search import check_scorer, rows_to_slice
 from localmkl.model_selection.t_test import corrected_t_test
 from localmkl.stacks import Stack
+
+if TYPE_CHECKING:
+    from localmkl.estimators.base import BaseMKL
+    from localmkl.model_selection.cells import Fold
+
 
 LEVEL = 0.9
 """Part of the intervals that are to cover, as in `localmkl.inference.locality_test`."""
@@ -61,7 +71,7 @@ class Comparison:
     (['MKL', 'UNIF'], 'MKL', (3, 2))
     """
 
-    methods: list
+    methods: list[str]
     reference: str
     scoring: str
     scores: np.ndarray = field(repr=False)
@@ -71,7 +81,7 @@ class Comparison:
     p_value: np.ndarray
     interrupted: bool = False
 
-    def rows(self):
+    def rows(self) -> list[dict[str, Any]]:
         """Return one flat dict for each method, for a table; None stands in the line of the reference."""
         found = []
         for place, method in enumerate(self.methods):
@@ -85,20 +95,20 @@ DIFFERENCES = ("difference", "low", "high", "p_value")
 
 
 def compare_methods(
-    models,
-    X,
-    y,
+    models: Mapping[str, Any],
+    X: Rows,
+    y: Targets,
     *,
-    reference=None,
-    cv=None,
-    n_splits=N_SPLITS,
-    scoring=None,
-    groups=None,
-    n_jobs=None,
-    random_state=None,
-    checkpoint=None,
-    verbose=0,
-):
+    reference: str | None = None,
+    cv: Any = None,
+    n_splits: int = N_SPLITS,
+    scoring: str | Callable[..., float] | None = None,
+    groups: ArrayLike | None = None,
+    n_jobs: int | None = None,
+    random_state: Seed = None,
+    checkpoint: FilePath | None = None,
+    verbose: int = 0,
+) -> Comparison:
     """Compare methods on the same splits of the rows: scores, and intervals of their differences.
 
     Everything is learned anew on the training rows of each split: kernels, clusters, weights and, where a
@@ -174,13 +184,13 @@ def compare_methods(
     work = Work("compare_methods", parts, seed, n_jobs, checkpoint, verbose > 0)
     splits = given or random_splits(first, y, work.seed, n_splits)
     alone = effective_n_jobs(n_jobs) == 1
-    rivals = Rivals(models, X, y, None if groups is None else as_groups(groups), alone)
+    rivals = Rivals(dict(models), X, y, None if groups is None else as_groups(groups), alone)
     tasks = {(k, name): (name, split, scorer) for k, split in enumerate(splits) for name in names}
     done = work.do(_score, rivals, tasks)
     return _result(names, reference, scoring, splits, done, work.interrupted)
 
 
-def _inside(model):
+def _inside(model: Any) -> BaseMKL:
     """Return the estimator that a search varies; any other as it is."""
     return getattr(model, "estimator", model)
 
@@ -198,13 +208,13 @@ class Rivals:
         Whether they are fitted in this process, one after the other.
     """
 
-    models: dict
+    models: dict[str, Any]
     X: Any
     y: np.ndarray
     groups: Any
     alone: bool
 
-    def fit(self, name, train):
+    def fit(self, name: str, train: Ints) -> Any:
         """Return a model fitted on some rows; of a search, its best."""
         model = clone(self.models[name])
         if not self.alone and "n_jobs" in model.get_params(deep=False):
@@ -214,28 +224,35 @@ class Rivals:
         fitted = model.fit(X, y, **known)
         return getattr(fitted, "best_estimator_", fitted)
 
-    def part(self, model, rows, train):
+    def part(self, model: Any, rows: Ints, train: Ints) -> tuple[Rows, Array]:
         """Return rows to score, with their groups, and their targets."""
         X, y = split_rows(model, self.X, self.y, rows, train)
         return X if self.groups is None else Grouped(X, self.groups[rows]), y
 
-    def detached(self):
+    def detached(self) -> tuple[Rivals, Rows]:
         """Return the same without its large array, and this: it travels by its own way."""
         X, array = self.X.detached() if isinstance(self.X, Stack) else (self.X, None)
         return replace(self, X=X), array
 
-    def attached(self, array):
+    def attached(self, array: Any) -> Rivals:
         """Undo `detached`."""
         return replace(self, X=self.X.attached(array)) if isinstance(self.X, Stack) else self
 
 
-def _score(rivals, name, split, scorer):
+def _score(rivals: Rivals, name: str, split: Fold, scorer: Callable[..., float]) -> float:
     """Return the held-out score of a model on a split."""
     model = rivals.fit(name, split.train)
     return float(scorer(model, *rivals.part(model, split.test, split.train)))
 
 
-def _result(names, reference, scoring, splits, done, interrupted):
+def _result(
+    names: list[str],
+    reference: str,
+    scoring: str | Callable[..., float] | None,
+    splits: list[Fold],
+    done: dict[Any, float],
+    interrupted: bool,
+) -> Comparison:
     whole = [k for k in range(len(splits)) if all((k, name) in done for name in names)]
     if len(whole) < 2:
         raise KeyboardInterrupt

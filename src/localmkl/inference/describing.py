@@ -1,21 +1,33 @@
 """Traits of clusters: what sets the samples of each apart from all others."""
 
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from itertools import chain
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy import sparse
 from sklearn.base import is_classifier
 
 from localmkl._checks import check_integer, check_number, is_missing
 from localmkl._foreign import as_pandas
 from localmkl._sklearn import count_rows
+from localmkl._types import Array, Bools, Rows, Targets
 from localmkl.estimators.groups import rows_of, with_groups
 from localmkl.explain import main_clusters
 from localmkl.inference.effects import adjusted_p_values, numeric_effects, share_effects
 from localmkl.inference.refits import check_model
 from localmkl.stacks import Stack
 from localmkl.views import Views, as_views
+
+if TYPE_CHECKING:
+    from pandas import Series
+
+    from localmkl.estimators.base import BaseMKL
+
 
 COLUMN, CATEGORY, KMER, LABEL = "column", "category", "k-mer", "label"
 MOST_CATEGORIES = 50
@@ -86,12 +98,12 @@ class ClusterTraits:
     (['cluster 1', 'cluster 2', 'cluster 3'], 150, True)
     """
 
-    clusters: list
+    clusters: list[str]
     counts: np.ndarray
-    traits: list = field(repr=False)
+    traits: list[Trait] = field(repr=False)
     false_discovery_rate: float
 
-    def found(self, cluster=None):
+    def found(self, cluster: str | None = None) -> list[Trait]:
         """Return the traits whose adjusted p-value is at most the false discovery rate.
 
         Parameters
@@ -109,12 +121,20 @@ class ClusterTraits:
             if trait.q_value <= self.false_discovery_rate and cluster in (None, trait.cluster)
         ]
 
-    def rows(self):
+    def rows(self) -> list[dict[str, Any]]:
         """Return all traits as a list of flat dicts, for a table."""
         return [asdict(trait) for trait in self.traits]
 
 
-def describe_clusters(model, X, y, *, max_length=2, false_discovery_rate=0.05, groups=None):
+def describe_clusters(
+    model: BaseMKL,
+    X: Rows,
+    y: Targets,
+    *,
+    max_length: int = 2,
+    false_discovery_rate: float = 0.05,
+    groups: ArrayLike | None = None,
+) -> ClusterTraits:
     """Say what sets the samples of each cluster apart from all others.
 
     Columns of numbers by their means (in standard deviations) and ranks, categories and labels by their
@@ -186,12 +206,12 @@ class _Block:
     """Columns of one kind: numbers, or whether something is so; and the samples that have them."""
 
     kind: str
-    names: list
+    names: list[str]
     table: np.ndarray
     known: np.ndarray
 
 
-def _compared(block, inside):
+def _compared(block: _Block, inside: Bools) -> Iterator[tuple[str, str, dict[str, float]]]:
     """Yield (kind, name, values) of each column of a block."""
     own = inside[block.known]
     if block.table.dtype == bool:
@@ -202,7 +222,7 @@ def _compared(block, inside):
         yield block.kind, name, {key: values[place] for key, values in effects.items()}
 
 
-def _labels(model, y):
+def _labels(model: BaseMKL, y: Targets) -> Iterator[_Block]:
     everyone = np.ones(len(y), dtype=bool)
     if is_classifier(model):
         classes = np.unique(y)
@@ -211,7 +231,7 @@ def _labels(model, y):
         yield _Block(LABEL, ["target"], np.asarray(y, dtype=np.float64)[:, None], everyone)
 
 
-def _blocks(model, rows, max_length):
+def _blocks(model: BaseMKL, rows: Rows, max_length: int) -> Iterator[_Block]:
     """Yield the columns of rows of any kind, in blocks."""
     if isinstance(rows, Stack) or model._precomputed:
         return
@@ -232,7 +252,7 @@ def _blocks(model, rows, max_length):
     yield from _of_table(as_pandas(rows), getattr(model, "feature_names_in_", None), max_length)
 
 
-def _of_table(rows, columns, max_length):
+def _of_table(rows: Rows, columns: Any, max_length: int) -> Iterator[_Block]:
     n_rows = count_rows(rows)
     everyone = np.ones(n_rows, dtype=bool)
     if hasattr(rows, "iloc"):
@@ -255,13 +275,13 @@ def _of_table(rows, columns, max_length):
             yield from _of_column(name, column, everyone)
 
 
-def _named(columns, n_columns):
+def _named(columns: Any, n_columns: int) -> list[str]:
     if columns is None or isinstance(columns, int):
         return [f"column {place}" for place in range(n_columns)]
     return [str(name) for name in columns]
 
 
-def _of_column(name, column, everyone):
+def _of_column(name: str, column: Series, everyone: Bools) -> Iterator[_Block]:
     """Yield a column of numbers, or the values of one of categories; of too many values, nothing."""
     values = np.asarray(column, dtype=object)
     known = np.array([not is_missing(value) for value in values], dtype=bool)
@@ -278,7 +298,7 @@ def _of_column(name, column, everyone):
         yield _Block(CATEGORY, [f"{name} = {value}" for value in found], table, known)
 
 
-def _of_texts(texts, max_length):
+def _of_texts(texts: Array, max_length: int) -> Iterator[_Block]:
     """Yield the words of sequences: at their positions, counted from 1, if all have one length."""
     known = np.array([not is_missing(text) for text in texts], dtype=bool)
     own = [text.decode() if isinstance(text, bytes) else str(text) for text in texts[known]]
@@ -297,7 +317,7 @@ def _of_texts(texts, max_length):
             yield _Block(KMER, names, words[:, None] == found, known)
 
 
-def _words(texts, size, known):
+def _words(texts: Sequence[str], size: int, known: Bools) -> _Block:
     """Return which texts contain each word of one length."""
     sets = [{text[i : i + size] for i in range(len(text) - size + 1)} for text in texts]
     found = sorted(set().union(*sets))

@@ -3,8 +3,10 @@
 import numpy as np
 from scipy import stats
 
+from localmkl._types import Bools, Floats
 
-def numeric_effects(table, inside):
+
+def numeric_effects(table: Floats, inside: Bools) -> dict[str, Floats]:
     """Compare columns of numbers inside and outside a group; missing cells are left out.
 
     Parameters
@@ -53,7 +55,7 @@ def numeric_effects(table, inside):
     }
 
 
-def share_effects(table, inside, known=None):
+def share_effects(table: Bools, inside: Bools, known: Bools | None = None) -> dict[str, Floats]:
     """Compare how often each of some things is so inside and outside a group.
 
     Parameters
@@ -94,7 +96,7 @@ def share_effects(table, inside, known=None):
     }
 
 
-def adjusted_p_values(p_values):
+def adjusted_p_values(p_values: Floats) -> Floats:
     """Return p-values adjusted by Benjamini and Hochberg: the false discovery rate at which each is found.
 
     Examples
@@ -110,6 +112,6 @@ def adjusted_p_values(p_values):
     return adjusted
 
 
-def _means(table):
+def _means(table: Floats) -> Floats:
     counts = (~np.isnan(table)).sum(axis=0)
     return np.where(counts > 0, np.nansum(table, axis=0) / np.maximum(counts, 1), np.nan)

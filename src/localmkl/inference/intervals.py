@@ -11,10 +11,19 @@ c / n once more); and refits differ from all rows as all rows differ from very m
 over m of n rows drawn without replacement is (1/m - 1/n) v, which is v / n at m = n / 2.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import numpy as np
 
+from localmkl._types import Floats
 
-def squared_norms(stack, memberships, weights, alpha):
+if TYPE_CHECKING:
+    from localmkl.stacks import Stack
+
+
+def squared_norms(stack: Stack, memberships: Floats, weights: Floats, alpha: Floats) -> Floats:
     """Return ``||w_jm||^2 = beta_jm^2 u_j' K_m u_j`` with u_j = c_j * alpha, (n_clusters, n_kernels).
 
     Parameters
@@ -31,7 +40,7 @@ def squared_norms(stack, memberships, weights, alpha):
     return weights**2 * np.maximum(norms, 0.0)
 
 
-def shares_of(norms, p):
+def shares_of(norms: Floats, p: float) -> Floats:
     """Return the shares g(s) of squared norms, (..., n_kernels); those below zero count as zero.
 
     Examples
@@ -45,7 +54,9 @@ def shares_of(norms, p):
     return np.divide(powers, totals, out=even, where=totals > 0.0)
 
 
-def share_intervals(norms, resampled, p, level):
+def share_intervals(
+    norms: Floats, resampled: Floats, p: float, level: float
+) -> tuple[Floats, Floats, Floats]:
     """Return corrected shares and the ends of their intervals.
 
     Parameters
@@ -64,7 +75,7 @@ def share_intervals(norms, resampled, p, level):
     corrected, low, high : ndarray of shape (n_clusters, n_kernels)
         A mean over problems; NaN for a cluster that no refit has found.
     """
-    found = ~np.isnan(resampled).any(axis=(1, 3))
+    found = np.asarray(~np.isnan(resampled).any(axis=(1, 3)))
     results = np.full((3, *norms.shape[1:]), np.nan)
     tail = 0.5 * (1.0 - level)
     for cluster in np.flatnonzero(found.any(axis=0)):

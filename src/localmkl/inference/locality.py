@@ -3,15 +3,21 @@
 The global model has the same kernels, C, p and loss, and one cluster: MKL.
 """
 
+from __future__ import annotations
+
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from joblib import effective_n_jobs
+from numpy.typing import ArrayLike
 from scipy import stats
 from sklearn.metrics import check_scoring
 from sklearn.utils import check_random_state
 
 from localmkl._checks import check_integer
+from localmkl._types import FilePath, Floats, Rows, Seed, Targets
 from localmkl.estimators.convex import LocalMKL
 from localmkl.explain import local_memberships
 from localmkl.inference.refits import OWN_LOSS, Refits, check_data, check_model, own_loss
@@ -20,6 +26,10 @@ from localmkl.inference.work import Work, contents_of
 from localmkl.model_selection.grams import SharedGrams
 from localmkl.model_selection.search import check_scorer
 from localmkl.model_selection.t_test import corrected_t_test
+
+if TYPE_CHECKING:
+    from localmkl.estimators.base import BaseMKL
+    from localmkl.model_selection.cells import Fold
 
 
 @dataclass(frozen=True)
@@ -74,21 +84,21 @@ class LocalityTest:
 
 
 def locality_test(
-    model,
-    X,
-    y,
+    model: BaseMKL,
+    X: Rows,
+    y: Targets,
     *,
-    cv=None,
-    folds=5,
-    n_permutations=99,
-    scoring=None,
-    groups=None,
-    sample_weight=None,
-    n_jobs=None,
-    random_state=None,
-    checkpoint=None,
-    verbose=0,
-):
+    cv: Any = None,
+    folds: int = 5,
+    n_permutations: int = 99,
+    scoring: str | Callable[..., float] | None = None,
+    groups: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
+    n_jobs: int | None = None,
+    random_state: Seed = None,
+    checkpoint: FilePath | None = None,
+    verbose: int = 0,
+) -> LocalityTest:
     """Test whether a local model is better than MKL with the same kernels, C, p and loss.
 
     Two tests, of two questions:
@@ -188,7 +198,7 @@ def locality_test(
     return _result(scoring, splits, pairs, shuffled, work.interrupted)
 
 
-def permutation_p_value(statistic, permuted):
+def permutation_p_value(statistic: float, permuted: Floats) -> float:
     """Return ``(1 + #{permuted >= statistic}) / (1 + n)``, never zero; ties count as larger.
 
     Parameters
@@ -212,7 +222,7 @@ def permutation_p_value(statistic, permuted):
     return float((1 + np.count_nonzero(permuted >= statistic)) / (1 + len(permuted)))
 
 
-def _check_local(model):
+def _check_local(model: BaseMKL) -> BaseMKL:
     if not isinstance(model, LocalMKL) or model.memberships_.shape[1] == 1:
         raise ValueError(
             "`model` must have clusters or groups to compare with MKL, got "
@@ -221,7 +231,7 @@ def _check_local(model):
     return model
 
 
-def _score_pair(refits, split, scorer, seed):
+def _score_pair(refits: Refits, split: Fold, scorer: Callable[..., float], seed: int) -> list[float]:
     """Return the held-out scores of the model and of MKL on a split."""
     y = refits.y[split.test]
     local = refits.fit(split.train, seed=seed, test=split.test)
@@ -229,7 +239,9 @@ def _score_pair(refits, split, scorer, seed):
     return [local.score(y, scorer), alone.score(y, scorer)]
 
 
-def _score_shuffled(refits, folds, scorer, number, seed):
+def _score_shuffled(
+    refits: Refits, folds: list[Fold], scorer: Callable[..., float], number: int, seed: int
+) -> float:
     """Return the mean held-out score with shuffled memberships; those of number 0 are as they are."""
     order = np.arange(refits.n_samples)
     if number > 0:
@@ -239,7 +251,13 @@ def _score_shuffled(refits, folds, scorer, number, seed):
     return float(np.mean(scores))
 
 
-def _result(scoring, splits, pairs, shuffled, interrupted):
+def _result(
+    scoring: str | Callable[..., float] | None,
+    splits: list[Fold],
+    pairs: dict[Any, list[float]],
+    shuffled: dict[Any, float],
+    interrupted: bool,
+) -> LocalityTest:
     scores = np.array(list(pairs.values()))
     if len(scores) < 2:
         raise KeyboardInterrupt

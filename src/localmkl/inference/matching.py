@@ -3,13 +3,15 @@
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
+from localmkl._types import Floats, Ints
 
-def main_clusters_in(memberships):
+
+def main_clusters_in(memberships: Floats) -> Ints:
     """Return the number of the largest membership of each row."""
     return np.asarray(memberships).argmax(axis=1)
 
 
-def overlaps(first, second, n_first, n_second):
+def overlaps(first: Ints, second: Ints, n_first: int, n_second: int) -> Ints:
     """Return how many rows are in each cluster of one partition and each of the other, (n_first, n_second).
 
     Examples
@@ -21,7 +23,7 @@ def overlaps(first, second, n_first, n_second):
     return np.bincount(first * n_second + second, minlength=n_first * n_second).reshape(n_first, n_second)
 
 
-def match_clusters(first, second, n_first, n_second):
+def match_clusters(first: Ints, second: Ints, n_first: int, n_second: int) -> Ints:
     """Return for each cluster of one partition its like in the other: as many rows as possible agree.
 
     Parameters
@@ -47,7 +49,7 @@ def match_clusters(first, second, n_first, n_second):
     return matched
 
 
-def jaccards(first, second, matched, n_second):
+def jaccards(first: Ints, second: Ints, matched: Ints, n_second: int) -> Floats:
     """Return for each cluster the rows that both have as a share of those that either has.
 
     Zero of a cluster that is not matched, NaN of one that has no rows here.

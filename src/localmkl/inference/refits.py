@@ -5,14 +5,19 @@ start at even weights: weights on half of the rows differ so much from those on 
 and a start there would draw refits towards them.
 """
 
+from __future__ import annotations
+
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
 from localmkl._sklearn import count_rows, split_rows
+from localmkl._types import Array, Floats, Ints, Rows, Targets
 from localmkl.estimators.column import decided_together
 from localmkl.estimators.convex import ConvexMKL
 from localmkl.estimators.groups import Grouped, as_groups
@@ -20,6 +25,12 @@ from localmkl.inference.intervals import squared_norms
 from localmkl.inference.matching import main_clusters_in, match_clusters
 from localmkl.model_selection.search import rows_to_slice
 from localmkl.stacks import Stack
+
+if TYPE_CHECKING:
+    from localmkl.estimators.base import BaseMKL, Prepared
+    from localmkl.estimators.context import FoldContext
+    from localmkl.model_selection.grams import SharedGrams
+
 
 OWN_LOSS = "loss"
 """Name of the score that `own_loss` gives."""
@@ -48,23 +59,42 @@ class Refits:
     context: Any
 
     @classmethod
-    def of(cls, model, X, y, groups, sample_weight, grams, *, parallel=True):
+    def of(
+        cls,
+        model: BaseMKL,
+        X: Rows,
+        y: Array,
+        groups: Array | None,
+        sample_weight: ArrayLike | None,
+        grams: SharedGrams,
+        *,
+        parallel: bool = True,
+    ) -> Self:
         """Return the refits of a checked model; `grams` is a `SharedGrams` of the rows."""
         weights = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
         context = grams.context(model, None, weights, parallel)
         return cls(model, X, y, groups, weights, context)
 
     @property
-    def n_samples(self):
+    def n_samples(self) -> int:
         """Number of rows."""
         return len(self.y)
 
-    def part(self, rows, train=None):
+    def part(self, rows: Ints, train: Ints | None = None) -> tuple[Rows, Array]:
         """Return some rows (of Grams, their columns at the training rows) with their groups, and targets."""
         X, y = split_rows(self.model, self.X, self.y, rows, train)
         return X if self.groups is None else Grouped(X, self.groups[rows]), y
 
-    def fit(self, rows, *, counts=None, seed=0, test=None, per_sample=False, **changes):
+    def fit(
+        self,
+        rows: Ints,
+        *,
+        counts: Ints | None = None,
+        seed: int = 0,
+        test: Ints | None = None,
+        per_sample: bool = False,
+        **changes: Any,
+    ) -> Refit:
         """Fit the model anew on some rows.
 
         Parameters
@@ -90,11 +120,19 @@ class Refits:
         fitted = model._finish(prepared, model._solve_classes(prepared))
         return Refit(fitted, context, self._order(prepared.gate, rows), prepared.problems[0].stack)
 
-    def memberships(self, rows, *, seed=0, **changes):
+    def memberships(self, rows: Ints, *, seed: int = 0, **changes: Any) -> Floats:
         """Return the memberships of some rows, learned on these: a fit without weights."""
         return self._prepare(rows, None, seed, None, False, changes)[2].gate
 
-    def _prepare(self, rows, counts, seed, test, per_sample, changes):
+    def _prepare(
+        self,
+        rows: Ints,
+        counts: Ints | None,
+        seed: int,
+        test: Ints | None,
+        per_sample: bool,
+        changes: dict[str, Any],
+    ) -> tuple[Any, FoldContext, Prepared]:
         """Return an unfitted model, its context and the problems that are left to solve."""
         weights = self._weights(rows, counts)
         model = self.model._copy(learned=False)
@@ -117,16 +155,16 @@ class Refits:
         given = {} if weights is None else {"sample_weight": weights}
         return model, context, model._prepare(X, y, context, **given)
 
-    def squared_norms(self):
+    def squared_norms(self) -> Floats:
         """Return ``||w_jm||^2`` of the model on all rows, (n_problems, n_clusters, n_kernels)."""
         return _squared_norms(self.model, self.context.stack.scaled(self.model.factors_))
 
-    def _weights(self, rows, counts):
+    def _weights(self, rows: Ints, counts: Ints | None) -> Floats | None:
         if self.sample_weight is None:
             return None if counts is None else np.asarray(counts, dtype=np.float64)
         return self.sample_weight[rows] * (1.0 if counts is None else counts)
 
-    def _order(self, memberships, rows):
+    def _order(self, memberships: Floats, rows: Ints) -> Ints:
         """Return the place in the refit of each row of the model's weights; -1 of one that it lacks."""
         own, first = self.model.memberships_[rows], int(_has_shared_part(self.model))
         if first and memberships.shape[1] == 1:  # the refit shares all
@@ -139,7 +177,7 @@ class Refits:
         )
         return np.concatenate([np.zeros(first, dtype=int), np.where(matched >= 0, matched + first, -1)])
 
-    def with_memberships(self, memberships):
+    def with_memberships(self, memberships: Floats) -> Self:
         """Return the refits of a model whose gate is a fixed matrix, (n_samples, n_clusters)."""
         model = self.model._copy()
         model.kernels, model.gate, model.gate_kernel, model.groups = "precomputed", memberships, None, None
@@ -148,13 +186,13 @@ class Refits:
             model.normalize = None
         return replace(self, model=model, X=stack, groups=None, context=context)
 
-    def detached(self):
+    def detached(self) -> tuple[Self, Any, Any]:
         """Return the refits without their large arrays, and these: they travel by their own ways."""
         stack, array = self.context.stack.detached()
         X, own = self.X.detached() if isinstance(self.X, Stack) else (self.X, None)
         return replace(self, X=X, context=replace(self.context, stack=stack)), own, array
 
-    def attached(self, own, array):
+    def attached(self, own: Any, array: Any) -> Self:
         """Undo `detached`."""
         X = self.X.attached(own) if isinstance(self.X, Stack) else self.X
         return replace(self, X=X, context=replace(self.context, stack=self.context.stack.attached(array)))
@@ -169,38 +207,38 @@ class Refit:
     order: np.ndarray
     stack: Any
 
-    def squared_norms(self):
+    def squared_norms(self) -> Floats:
         """Return ``||w_jm||^2`` in the first model's order, (n_problems, l, M); NaN where it has no like."""
         norms = _squared_norms(self.model, self.stack)
         return np.where(self.order[:, None] >= 0, norms[:, self.order], np.nan)
 
-    def score(self, y, scorer):
+    def score(self, y: Array, scorer: Callable[..., float]) -> float:
         """Return the score of the held-out rows: by a scorer, or by the model's loss, negated."""
         X = self.context.known[0][0]
         with decided_together([self.model], self.context) as (stand_in,):
             return float(scorer(stand_in, X, y))
 
 
-def _squared_norms(model, stack):
+def _squared_norms(model: Any, stack: Any) -> Floats:
     alphas = np.atleast_2d(model.dual_coef_)
     weights = np.reshape(model.kernel_weights_, (len(alphas), *model.kernel_weights_.shape[-2:]))
     pairs = zip(weights, alphas, strict=True)
     return np.stack([squared_norms(stack, model.memberships_, *pair) for pair in pairs])
 
 
-def own_loss(model, X, y):
+def own_loss(model: Any, X: Rows, y: Targets) -> float:
     """Return the mean loss of decisions, negated so that more is better: a scorer."""
     decisions = model._decide(X)
     if not is_classifier(model):
         return -float(np.mean(model.loss_.value(decisions, np.asarray(y, dtype=np.float64))))
-    codes = np.searchsorted(model.classes_, y)
+    codes: Ints = np.searchsorted(model.classes_, np.asarray(y))
     if decisions.ndim == 1:
         return -float(np.mean(model.loss_.value(decisions, np.where(codes == 1, 1.0, -1.0))))
     signs = np.where(codes[:, None] == np.arange(len(model.classes_)), 1.0, -1.0)
     return -float(np.mean(model.loss_.value(decisions, signs)))
 
 
-def check_model(model):
+def check_model(model: Any) -> ConvexMKL:
     """Return the fitted convex model that was given, or that a search has chosen."""
     model = getattr(model, "best_estimator_", model)
     if not isinstance(model, ConvexMKL):
@@ -217,7 +255,9 @@ def check_model(model):
     return model
 
 
-def check_data(model, X, y, groups, sample_weight):
+def check_data(
+    model: Any, X: Rows, y: Targets, groups: Any, sample_weight: Any
+) -> tuple[Rows, Rows, Array, Array | None]:
     """Return rows that can be sliced, checked rows for kernels, targets and groups of the model's fit."""
     X, y = rows_to_slice(model, X), model._check_y(y)
     if isinstance(X, list | tuple):
@@ -234,5 +274,5 @@ def check_data(model, X, y, groups, sample_weight):
     return X, rows, y, None if groups is None else as_groups(groups)
 
 
-def _has_shared_part(model):
+def _has_shared_part(model: Any) -> bool:
     return 0.0 < getattr(model, "shared_", 0.0) < 1.0

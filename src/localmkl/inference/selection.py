@@ -18,7 +18,9 @@ from localmkl._checks import check_number, check_option
 BOUNDS = ("unimodal", "worst")
 
 
-def false_choices(threshold, n_chosen, n_kernels, n_pairs, bound=BOUNDS[0]):
+def false_choices(
+    threshold: float, n_chosen: float, n_kernels: int, n_pairs: int, bound: str = BOUNDS[0]
+) -> float:
     """Return the most kernels that are chosen falsely on average at a threshold of the frequency.
 
     Parameters
@@ -60,7 +62,7 @@ def false_choices(threshold, n_chosen, n_kernels, n_pairs, bound=BOUNDS[0]):
     return float(min(worst, n_chosen / threshold))
 
 
-def unimodal_factor(threshold, theta, n_pairs):
+def unimodal_factor(threshold: float, theta: float, n_pairs: int) -> float:
     """Return C(tau, B) of theorem 2, infinite where it does not hold."""
     least = min(0.5 + theta**2, 0.5 + 1.0 / (2 * n_pairs) + 0.75 * theta**2)
     lowest = 0.5 + 1.0 / n_pairs  # of the frequencies that the theorem is for
@@ -71,7 +73,9 @@ def unimodal_factor(threshold, theta, n_pairs):
     return 4.0 * (1.0 - threshold + 1.0 / (2 * n_pairs)) / (1.0 + 1.0 / n_pairs)
 
 
-def least_threshold(most_false, n_chosen, n_kernels, n_pairs, bound=BOUNDS[0]):
+def least_threshold(
+    most_false: float, n_chosen: float, n_kernels: int, n_pairs: int, bound: str = BOUNDS[0]
+) -> float:
     """Return the smallest frequency at which no more than `most_false` kernels are chosen falsely on average.
 
     Returns

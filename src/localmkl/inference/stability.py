@@ -1,15 +1,19 @@
 """Weights and clusters refitted on other samples: how far they move, and how often they are found again."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from joblib import effective_n_jobs
+from numpy.typing import ArrayLike
 from sklearn.base import is_classifier
 from sklearn.utils import check_random_state
 
 from localmkl._checks import check_integer, check_number, check_option
+from localmkl._types import Bools, FilePath, Floats, Ints, Rows, Seed, Targets
 from localmkl.explain import cluster_names, kernel_names, kernel_shares
 from localmkl.inference.intervals import share_intervals
 from localmkl.inference.matching import jaccards, main_clusters_in
@@ -17,6 +21,13 @@ from localmkl.inference.refits import Refits, check_data, check_model
 from localmkl.inference.selection import BOUNDS, false_choices, least_threshold
 from localmkl.inference.work import Work, contents_of
 from localmkl.model_selection.grams import SharedGrams
+
+if TYPE_CHECKING:
+    from localmkl.inference.refits import Refits
+
+
+Draws: TypeAlias = list[tuple[Ints, Ints | None]]
+"""Rows of the refits, and how often each of them counts; None: once."""
 
 RESAMPLINGS = ("halves", "bootstrap")
 LEAST_SHARE = 0.01
@@ -69,8 +80,8 @@ class Stability:
     ((1, 3), (20, 1, 3), 0.9)
     """
 
-    clusters: list
-    kernels: list
+    clusters: list[str]
+    kernels: list[str]
     shares: np.ndarray
     corrected: np.ndarray
     low: np.ndarray
@@ -85,7 +96,7 @@ class Stability:
     interrupted: bool = False
 
     @cached_property
-    def together(self):
+    def together(self) -> Floats:
         """Share of the refits with two samples that have them in one cluster, (n, n); NaN of none."""
         both, same = np.zeros((2, self.assigned.shape[1], self.assigned.shape[1]))
         for clusters in self.assigned:
@@ -96,15 +107,15 @@ class Stability:
         return np.divide(same, both, out=np.full_like(same, np.nan), where=both > 0.0)
 
     @property
-    def n_pairs(self):
+    def n_pairs(self) -> int:
         """Number of pairs of complementary halves."""
         return len(self.resampled) // 2
 
-    def n_chosen(self):
+    def n_chosen(self) -> Floats:
         """Return how many kernels a refit chooses in each cluster, on average, (n_clusters,)."""
         return self.frequency.sum(axis=1)
 
-    def expected_false(self, threshold, bound=BOUNDS[0]):
+    def expected_false(self, threshold: float, bound: str = BOUNDS[0]) -> Floats:
         """Return the most kernels of each cluster that are chosen falsely on average, at a threshold.
 
         Parameters
@@ -125,7 +136,7 @@ class Stability:
             [false_choices(threshold, q, n_kernels, self.n_pairs, bound) for q in self.n_chosen()]
         )
 
-    def chosen(self, most_false=1.0, bound=BOUNDS[0]):
+    def chosen(self, most_false: float = 1.0, bound: str = BOUNDS[0]) -> Bools:
         """Return which kernels are chosen if no more than so many may be false on average in each cluster.
 
         Parameters
@@ -146,7 +157,7 @@ class Stability:
         least = [least_threshold(most_false, q, n_kernels, self.n_pairs, bound) for q in self.n_chosen()]
         return self.frequency >= np.array(least)[:, None]
 
-    def _check_pairs(self):
+    def _check_pairs(self) -> None:
         if self.resampling != RESAMPLINGS[0]:
             raise ValueError(
                 f"Error control needs complementary halves, got resampling={self.resampling!r}; call "
@@ -155,21 +166,21 @@ class Stability:
 
 
 def stability(
-    model,
-    X,
-    y,
+    model: Any,
+    X: Rows,
+    y: Targets,
     *,
-    n_resamples=100,
-    resampling=RESAMPLINGS[0],
-    level=0.9,
-    least_share=LEAST_SHARE,
-    groups=None,
-    sample_weight=None,
-    n_jobs=None,
-    random_state=None,
-    checkpoint=None,
-    verbose=0,
-):
+    n_resamples: int = 100,
+    resampling: str = RESAMPLINGS[0],
+    level: float = 0.9,
+    least_share: float = LEAST_SHARE,
+    groups: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
+    n_jobs: int | None = None,
+    random_state: Seed = None,
+    checkpoint: FilePath | None = None,
+    verbose: int = 0,
+) -> Stability:
     """Refit a model on other samples: intervals of its weights, and how well its clusters are found again.
 
     Normalisation, clusters (with as many restarts as the model's) and weights are learned anew in every
@@ -245,13 +256,13 @@ def stability(
     return _summary(model, norms, done, draws, resampling, level, least_share, work.interrupted)
 
 
-def complementary_halves(labels, n_samples, n_resamples, seed):
+def complementary_halves(labels: Ints | None, n_samples: int, n_resamples: int, seed: int) -> Draws:
     """Return rows and counts (None: once) of refits; each two divide the rows of every class in halves."""
     rng = np.random.default_rng(seed)
     strata = np.zeros(n_samples, dtype=int) if labels is None else np.unique(labels, return_inverse=True)[1]
     if labels is not None and np.bincount(strata).min() < 2:
         raise ValueError("Halves need at least 2 rows of each class; leave out classes with one row.")
-    draws: list = []
+    draws: Draws = []
     for _ in range(n_resamples // 2):
         shuffled = rng.permutation(n_samples)
         shuffled = shuffled[np.argsort(strata[shuffled], kind="stable")]  # one class after the other
@@ -260,11 +271,11 @@ def complementary_halves(labels, n_samples, n_resamples, seed):
     return draws
 
 
-def bootstrap_draws(labels, n_samples, n_resamples, seed):
+def bootstrap_draws(labels: Ints | None, n_samples: int, n_resamples: int, seed: int) -> Draws:
     """Return rows and counts of refits, drawn with replacement within each class."""
     rng = np.random.default_rng(seed)
     strata = np.zeros(n_samples, dtype=int) if labels is None else np.unique(labels, return_inverse=True)[1]
-    draws = []
+    draws: Draws = []
     for _ in range(n_resamples):
         counts = np.zeros(n_samples, dtype=int)
         for own in range(strata.max() + 1):
@@ -278,7 +289,7 @@ def bootstrap_draws(labels, n_samples, n_resamples, seed):
 DRAWS: dict[str, Any] = dict(zip(RESAMPLINGS, (complementary_halves, bootstrap_draws), strict=True))
 
 
-def _refit(refits, draw, seed):
+def _refit(refits: Refits, draw: tuple[Ints, Ints | None], seed: int) -> dict[str, list[Any]]:
     """Return shares in the order of the model's clusters, and the main cluster of each row in that order."""
     rows, counts = draw
     refit = refits.fit(rows, counts=counts, seed=seed, per_sample=True)
@@ -298,7 +309,16 @@ def _refit(refits, draw, seed):
     }
 
 
-def _summary(model, norms, done, draws, resampling, level, least_share, interrupted):
+def _summary(
+    model: Any,
+    norms: Floats,
+    done: dict[Any, dict[str, list[Any]]],
+    draws: Draws,
+    resampling: str,
+    level: float,
+    least_share: float,
+    interrupted: bool,
+) -> Stability:
     numbers = sorted(b for (b,) in done)
     if resampling == RESAMPLINGS[0]:  # both halves of a pair, or none
         numbers = [b for b in numbers if (b ^ 1,) in done]
@@ -328,7 +348,7 @@ def _summary(model, norms, done, draws, resampling, level, least_share, interrup
     )
 
 
-def _found_again(model, assigned):
+def _found_again(model: Any, assigned: Ints) -> Floats:
     """Return the mean Jaccard index of each cluster and its like; NaN of the shared part."""
     local = int(0.0 < getattr(model, "shared_", 0.0) < 1.0)
     own = main_clusters_in(model.memberships_[:, local:])

@@ -1,13 +1,20 @@
 """Many small tasks: in this process or in workers, noted in a file when finished, stopped and taken up."""
 
+from collections.abc import Callable, Generator
+from typing import Any, TypeAlias
+
 from joblib import delayed, effective_n_jobs
 
 from localmkl import __version__
+from localmkl._types import FilePath, Rows
 from localmkl._warnings import warn
 from localmkl._workers import parallel
 from localmkl.model_selection.checkpoint import Checkpoint, fingerprint
 from localmkl.model_selection.progress import progress_bar
 from localmkl.stacks import Stack
+
+Key: TypeAlias = tuple[Any, ...]
+"""Words and numbers that name a task."""
 
 
 class Work:
@@ -28,7 +35,15 @@ class Work:
         Whether to show a progress bar.
     """
 
-    def __init__(self, name, parts, seed, n_jobs, checkpoint, shown):
+    def __init__(
+        self,
+        name: str,
+        parts: dict[str, Any],
+        seed: int,
+        n_jobs: int | None,
+        checkpoint: FilePath | None,
+        shown: bool,
+    ) -> None:
         self.name, self.n_jobs, self.shown, self.interrupted = name, n_jobs, shown, False
         self.checkpoint = None
         if checkpoint is not None:
@@ -39,7 +54,9 @@ class Work:
             seed = self.checkpoint.settings["seed"]
         self.seed = seed
 
-    def do(self, function, refits, tasks):
+    def do(
+        self, function: Callable[..., Any], refits: Any, tasks: dict[Key, tuple[Any, ...]]
+    ) -> dict[Key, Any]:
         """Return {key: ``function(refits, *arguments)``} of tasks {key: arguments}; after Ctrl-C, of some.
 
         Keys are tuples of words and numbers, results what JSON can hold: numbers, texts, lists, dicts.
@@ -69,7 +86,9 @@ class Work:
                 results.close()
         return {key: done[key] for key in tasks if key in done}
 
-    def _results(self, function, refits, left):
+    def _results(
+        self, function: Callable[..., Any], refits: Any, left: dict[Key, tuple[Any, ...]]
+    ) -> Generator[tuple[Key, Any], None, None]:
         n_jobs = effective_n_jobs(self.n_jobs)
         if n_jobs == 1:
             return ((key, function(refits, *arguments)) for key, arguments in left.items())
@@ -79,11 +98,13 @@ class Work:
         return parallel(n_jobs, return_as="generator_unordered", mmap_mode="c")(tasks)
 
 
-def _attached(key, function, parts, arguments):
+def _attached(
+    key: Key, function: Callable[..., Any], parts: tuple[Any, ...], arguments: tuple[Any, ...]
+) -> tuple[Key, Any]:
     refits, *arrays = parts
     return key, function(refits.attached(*arrays), *arguments)
 
 
-def contents_of(X):
+def contents_of(X: Rows) -> Any:
     """Return rows, or what a stack holds, to tell them from others."""
     return X.contents() if isinstance(X, Stack) else X

@@ -3,9 +3,13 @@
 k(x, y) = (1 / r) sum_i s(x, z_i) s(y, z_i),   z_1 .. z_r the reference sequences, s the alignment score
 """
 
+from types import ModuleType
+from typing import Any, Self
+
 import numpy as np
 
 from localmkl._checks import check_integer
+from localmkl._types import Array, Floats, Rows
 from localmkl.kernels.sequences import SequenceKernel, _count
 
 LETTERS_FOR_MATRIX = {"dna": "nuc44", "rna": "nuc44", "protein": "blosum62"}
@@ -54,14 +58,14 @@ class SmithWaterman(SequenceKernel):
 
     def __init__(
         self,
-        gap_open=11,
-        gap_extend=1,
-        matrix=None,
-        n_references=None,
-        alphabet="protein",
-        column=None,
-        view=None,
-    ):
+        gap_open: int = 11,
+        gap_extend: int = 1,
+        matrix: str | None = None,
+        n_references: int | None = None,
+        alphabet: str = "protein",
+        column: str | int | None = None,
+        view: str | None = None,
+    ) -> None:
         self.gap_open = gap_open
         self.gap_extend = gap_extend
         self.matrix = matrix
@@ -70,32 +74,32 @@ class SmithWaterman(SequenceKernel):
         self.column = column
         self.view = view
 
-    def fit(self, X, sample_weight=None):
+    def fit(self, X: Rows, sample_weight: Floats | None = None) -> Self:
         """Keep the reference sequences."""
         self._check()
         self.references_ = self._choose(self._upper(X))
         return self
 
-    def write(self, X, Y, out):  # noqa: D102
+    def write(self, X: Rows, Y: Rows, out: Floats) -> None:  # noqa: D102
         self._check()
         scores = self.scores(X)
         others = scores if Y is None else self.scores(Y, None if hasattr(self, "references_") else X)
         np.matmul(scores, others.T, out=out)
         out /= scores.shape[1]
 
-    def diag(self, X):  # noqa: D102
+    def diag(self, X: Rows) -> Floats:  # noqa: D102
         scores = self.scores(X)
         return np.einsum("ik,ik->i", scores, scores) / scores.shape[1]
 
-    def features(self, X):
+    def features(self, X: Rows) -> Floats:
         """Return the scores with the references, divided by the root of their number."""
         return self.scores(X) / np.sqrt(len(self.references_))
 
-    def count_features(self, X):
+    def count_features(self, X: Rows) -> int:
         """Return the number of references."""
         return len(self.references_)
 
-    def scores(self, X, references=None):
+    def scores(self, X: Rows, references: Any = None) -> Floats:
         """Return the alignment scores with the references, (n, n_references)."""
         parasail = _import_parasail()
         if references is not None:
@@ -121,7 +125,7 @@ class SmithWaterman(SequenceKernel):
                         table[j, i] = found.score
         return table
 
-    def _check(self):
+    def _check(self) -> None:
         check_integer("gap_open", self.gap_open, low=0)
         check_integer("gap_extend", self.gap_extend, low=0)
         if self.n_references is not None:
@@ -131,7 +135,7 @@ class SmithWaterman(SequenceKernel):
             raise ValueError(f"`alphabet` of SmithWaterman must be one of {allowed}, got {self.alphabet!r}.")
         self._matrix(_import_parasail())
 
-    def _matrix(self, parasail):
+    def _matrix(self, parasail: ModuleType) -> Any:
         name = LETTERS_FOR_MATRIX[self.alphabet] if self.matrix is None else self.matrix
         found = getattr(parasail, str(name), None)
         if not isinstance(found, parasail.Matrix):
@@ -141,20 +145,20 @@ class SmithWaterman(SequenceKernel):
             )
         return found
 
-    def _upper(self, X):
+    def _upper(self, X: Rows) -> list[str]:
         self._encode(X)  # the letters are checked
         texts = (text.decode("latin-1") if isinstance(text, bytes) else text for text in self._sequences(X))
         upper = [str(text).upper() for text in texts]
         return [text.replace("U", "T") for text in upper] if self.alphabet == "rna" else upper
 
-    def _choose(self, sequences):
+    def _choose(self, sequences: list[str]) -> Array:
         n = _count(sequences)
         chosen = n if self.n_references is None else min(self.n_references, n)
         picked = np.linspace(0, n - 1, chosen).astype(int)
         return np.array([sequences[i] for i in picked], dtype=object)
 
 
-def _import_parasail():
+def _import_parasail() -> ModuleType:
     try:
         import parasail
     except ImportError as error:

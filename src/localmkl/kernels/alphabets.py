@@ -4,10 +4,16 @@ A letter of the alphabet is 0, 1, 2 ...; an ambiguous one (N, X, a gap ...) is -
 even itself. Anything else is an error that names the row. Upper and lower case are the same.
 """
 
+from __future__ import annotations
+
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+
+from localmkl._types import Ints
 
 ALPHABETS = {
     "dna": ("ACGT", "NRYSWKMBDHV-."),
@@ -37,20 +43,20 @@ class Encoded:
     offsets: np.ndarray
     n_letters: int
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self.offsets) - 1
 
     @property
-    def lengths(self):
+    def lengths(self) -> Ints:
         """Number of letters of each sequence."""
         return np.diff(self.offsets)
 
-    def rows(self):
+    def rows(self) -> Ints:
         """Return the row number of every letter."""
         return np.repeat(np.arange(len(self)), self.lengths)
 
 
-def alphabet_letters(alphabet):
+def alphabet_letters(alphabet: str) -> tuple[str, str]:
     """Return the letters and the ambiguous letters of an alphabet, given by name or as its letters."""
     if isinstance(alphabet, str) and alphabet in ALPHABETS:
         return ALPHABETS[alphabet]
@@ -68,7 +74,7 @@ def alphabet_letters(alphabet):
     return letters, "".join(letter for letter in "-.?" if letter not in letters)
 
 
-def encode(sequences, alphabet, source="X"):
+def encode(sequences: Any, alphabet: str, source: str = "X") -> Encoded:
     """Return `Encoded` sequences.
 
     Parameters
@@ -101,7 +107,7 @@ def encode(sequences, alphabet, source="X"):
     return Encoded(codes, offsets, len(letters))
 
 
-def _texts(sequences, source):
+def _texts(sequences: Any, source: str) -> list[str]:
     texts = sequences.tolist() if isinstance(sequences, np.ndarray) else list(sequences)
     for row, text in enumerate(texts):
         if isinstance(text, bytes):
@@ -114,7 +120,7 @@ def _texts(sequences, source):
     return texts
 
 
-def _numbers(text):
+def _numbers(text: str) -> Ints:
     """Return a number below 256 for each letter; those beyond ASCII all get 255, which is no letter."""
     if text.isascii():
         return np.frombuffer(text.encode("ascii"), dtype=np.uint8)
@@ -122,7 +128,7 @@ def _numbers(text):
     return np.where(numbers < 128, numbers, 255)
 
 
-def _table(letters, ambiguous):
+def _table(letters: str, ambiguous: str) -> Ints:
     table = np.full(256, UNKNOWN, dtype=np.int8)
     for letter in ambiguous:
         table[[ord(letter), ord(letter.lower())]] = AMBIGUOUS
@@ -131,7 +137,7 @@ def _table(letters, ambiguous):
     return table
 
 
-def guess_alphabet(sequences):
+def guess_alphabet(sequences: Iterable[Any]) -> str:
     """Return the first alphabet that holds all letters and has most of them as letters of its own.
 
     Examples

@@ -3,12 +3,15 @@
 Overlap   #{c : x_c = y_c} / n_columns
 """
 
+from typing import Any, Self
+
 import numpy as np
 from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
 from localmkl._checks import is_missing
 from localmkl._sklearn import count_rows
+from localmkl._types import Array, ColumnChoice, Floats, Ints, Rows
 from localmkl.kernels.cells import pick_columns
 from localmkl.kernels.vectors import Kernel
 
@@ -46,11 +49,11 @@ class Overlap(Kernel):
     takes_missing = True
     takes_text = True
 
-    def __init__(self, columns=None, view=None):
+    def __init__(self, columns: ColumnChoice = None, view: str | None = None) -> None:
         self.columns = columns
         self.view = view
 
-    def fit(self, X, sample_weight=None):
+    def fit(self, X: Rows, sample_weight: Floats | None = None) -> Self:
         """Learn which values the columns have."""
         counted = slice(None) if sample_weight is None else np.flatnonzero(sample_weight)
         self.categories_ = [
@@ -58,19 +61,19 @@ class Overlap(Kernel):
         ]
         return self
 
-    def __call__(self, X, Y=None):  # noqa: D102
+    def __call__(self, X: Rows, Y: Rows = None) -> Floats:  # noqa: D102
         own = self._cells(X)
         other = own if Y is None else self._cells(Y)
         gram = np.zeros((len(own[0]), len(other[0])))
         for mine, theirs in zip(own, other, strict=True):
-            numbers: dict = {}
+            numbers: dict[Any, int] = {}
             gram += _numbered(mine, numbers)[:, None] == _numbered(theirs, numbers)
         return gram / len(own)
 
-    def diag(self, X):  # noqa: D102
+    def diag(self, X: Rows) -> Floats:  # noqa: D102
         return np.ones(count_rows(X))
 
-    def features(self, X):
+    def features(self, X: Rows) -> sparse.csr_array:
         """Return an indicator of each value in the training rows, as CSR; other values have none."""
         check_is_fitted(self, "categories_")
         parts = [
@@ -79,7 +82,7 @@ class Overlap(Kernel):
         ]
         return sparse.hstack(parts, format="csr") / np.sqrt(len(parts))
 
-    def _cells(self, X):
+    def _cells(self, X: Rows) -> list[Array]:
         """Return the chosen columns, a list of arrays of objects, None where a value is missing."""
         name = type(self).__name__
         if sparse.issparse(X):
@@ -100,24 +103,24 @@ class Overlap(Kernel):
         return [_with_none(column) for column in columns]
 
 
-def _with_none(column):
+def _with_none(column: Array) -> Array:
     """Return a column with None for all that stands for a missing value."""
     cells = np.empty(len(column), dtype=object)
     cells[:] = [None if is_missing(value) else value for value in column.tolist()]
     return cells
 
 
-def _kind_and_text(value):
+def _kind_and_text(value: Any) -> tuple[str, str]:
     """Return what values of any types are sorted by, so that the same ones come in the same order."""
     return type(value).__name__, str(value)
 
 
-def _numbered(column, numbers):
+def _numbered(column: Array, numbers: dict[Any, int]) -> Ints:
     """Return a number for each value, the same for equal ones; `numbers` keeps them."""
     return np.array([numbers.setdefault(value, len(numbers)) for value in column.tolist()])
 
 
-def _indicators(column, categories):
+def _indicators(column: Array, categories: list[Any]) -> sparse.csr_array:
     places = {value: place for place, value in enumerate(categories)}
     found = np.array([places.get(value, -1) for value in column.tolist()])
     rows = np.flatnonzero(found >= 0)

@@ -1,14 +1,17 @@
 """Cells of a table: their names in messages, and what fills the missing ones."""
 
+from collections.abc import Sequence
 from numbers import Integral
+from typing import Any
 
 import numpy as np
 
 from localmkl._checks import shown
 from localmkl._sklearn import count_rows, take
+from localmkl._types import ColumnChoice, Floats, Rows, Table
 
 
-def learn_fills(kind, table, sample_weight, names):
+def learn_fills(kind: str, table: Table, sample_weight: Floats | None, names: Sequence[Any]) -> Floats:
     """Return the number that fills the gaps of each column, (n_columns,).
 
     Parameters
@@ -40,7 +43,7 @@ def learn_fills(kind, table, sample_weight, names):
     )
 
 
-def weighted_median(values, weights):
+def weighted_median(values: Floats, weights: Floats) -> float:
     """Return the median of values, each counted as often as its weight says.
 
     Examples
@@ -55,11 +58,11 @@ def weighted_median(values, weights):
     return float(values[order[[low, high]]].mean())
 
 
-def _weighted_mean(values, weights):
+def _weighted_mean(values: Floats, weights: Floats) -> float:
     return float(np.average(values, weights=weights))
 
 
-def pick_columns(X, columns, name):
+def pick_columns(X: Rows, columns: ColumnChoice, name: str) -> Table:
     """Return the columns of a table that a kernel reads.
 
     Parameters
@@ -77,7 +80,7 @@ def pick_columns(X, columns, name):
         raise ValueError(f"{name} cannot take `columns` {columns!r}: {error}") from error
 
 
-def pick_texts(X, column, name, what):
+def pick_texts(X: Rows, column: Any, name: str, what: str) -> Any:
     """Return the column of texts that a kernel reads, as a list or array.
 
     Parameters
@@ -107,12 +110,12 @@ def pick_texts(X, column, name, what):
     raise ValueError(f"`column` of {name} must be one of {', '.join(map(str, X.columns))}, got {column!r}.")
 
 
-def row_names(X):
+def row_names(X: Rows) -> Sequence[Any]:
     """Return what the user calls the rows: labels of a data frame, numbers of an array."""
     return X.index if hasattr(X, "iloc") else range(count_rows(X))
 
 
-def column_names(X, columns=None):
+def column_names(X: Rows, columns: ColumnChoice = None) -> list[Any]:
     """Return what the user calls the chosen columns: names in a data frame, numbers in an array."""
     if hasattr(X, "columns"):
         return list(X.columns if columns is None else take(X.iloc[:0], _several(columns), axis=1).columns)
@@ -120,7 +123,7 @@ def column_names(X, columns=None):
     return places.tolist() if columns is None else take(places[None], _several(columns), axis=1)[0].tolist()
 
 
-def _several(columns):
+def _several(columns: ColumnChoice) -> ColumnChoice:
     return [columns] if isinstance(columns, str | Integral) else columns
 
 

@@ -12,6 +12,7 @@ from scipy import sparse
 from sklearn.metrics.pairwise import additive_chi2_kernel, chi2_kernel, linear_kernel, manhattan_distances
 
 from localmkl._checks import check_number
+from localmkl._types import ColumnChoice, Floats, Table
 from localmkl.kernels.vectors import VectorKernel, pairwise_sample
 
 
@@ -45,23 +46,29 @@ class Chi2(VectorKernel):
 
     nonnegative = True
 
-    def __init__(self, gamma="mean", columns=None, impute=None, view=None):
+    def __init__(
+        self,
+        gamma: float | str = "mean",
+        columns: ColumnChoice = None,
+        impute: str | None = None,
+        view: str | None = None,
+    ) -> None:
         self.gamma = gamma
         self.columns = columns
         self.impute = impute
         self.view = view
 
-    def _learn(self, table, sample_weight):
+    def _learn(self, table: Table, sample_weight: Floats | None) -> None:
         self.gamma_ = self._width(table, sample_weight)
 
-    def _gram(self, table, other):
+    def _gram(self, table: Table, other: Table) -> Floats:
         gamma = self.gamma_ if hasattr(self, "gamma_") else self._width(table, None)
         return chi2_kernel(_writeable(table), None if other is None else _writeable(other), gamma=gamma)
 
-    def _diag(self, table):
+    def _diag(self, table: Table) -> Floats:
         return np.ones(table.shape[0])
 
-    def _width(self, table, sample_weight):
+    def _width(self, table: Table, sample_weight: Floats | None) -> float:
         if isinstance(self.gamma, numbers.Real):
             check_number("gamma", self.gamma, low=0.0, low_open=True, finite=True)
             return float(self.gamma)
@@ -94,15 +101,17 @@ class HistogramIntersection(VectorKernel):
 
     nonnegative = True
 
-    def __init__(self, columns=None, impute=None, view=None):
+    def __init__(
+        self, columns: ColumnChoice = None, impute: str | None = None, view: str | None = None
+    ) -> None:
         self.columns = columns
         self.impute = impute
         self.view = view
 
-    def _gram(self, table, other):
+    def _gram(self, table: Table, other: Table) -> Floats:
         return _sums_of_minima(table, table if other is None else other)
 
-    def _diag(self, table):
+    def _diag(self, table: Table) -> Floats:
         return table.sum(axis=1)
 
 
@@ -140,32 +149,34 @@ class Tanimoto(VectorKernel):
     nonnegative = True
     takes_sparse = True
 
-    def __init__(self, columns=None, impute=None, view=None):
+    def __init__(
+        self, columns: ColumnChoice = None, impute: str | None = None, view: str | None = None
+    ) -> None:
         self.columns = columns
         self.impute = impute
         self.view = view
 
-    def _gram(self, table, other):
+    def _gram(self, table: Table, other: Table) -> Floats:
         other = table if other is None else other
         both = linear_kernel(table, other) if _is_binary(table) and _is_binary(other) else None
         both = _sums_of_minima(table, other) if both is None else both
         either = _sums(table)[:, None] + _sums(other) - both  # min(a, b) + max(a, b) = a + b
         return np.divide(both, either, out=np.zeros_like(both), where=either > 0.0)
 
-    def _diag(self, table):
+    def _diag(self, table: Table) -> Floats:
         return (_sums(table) > 0.0).astype(np.float64)
 
 
-def _sums(table):
+def _sums(table: Table) -> Floats:
     return np.asarray(table.sum(axis=1)).ravel()  # of a sparse matrix, a column
 
 
-def _is_binary(table):
+def _is_binary(table: Table) -> bool:
     values = table.data if sparse.issparse(table) else table
     return bool(((values == 0.0) | (values == 1.0)).all())
 
 
-def _sums_of_minima(table, other):
+def _sums_of_minima(table: Table, other: Table) -> Floats:
     """Return ``sum_k min(x_k, y_k)`` of all pairs of rows, by min(a, b) = (a + b - |a - b|) / 2."""
     sums = manhattan_distances(table, other)
     np.subtract(_sums(table)[:, None], sums, out=sums)
@@ -174,10 +185,10 @@ def _sums_of_minima(table, other):
     return sums
 
 
-def _chi2_distances(table):
+def _chi2_distances(table: Table) -> Floats:
     return -additive_chi2_kernel(_writeable(table))
 
 
-def _writeable(table):
+def _writeable(table: Table) -> Floats:
     """Return the table, copied if it is read-only (frames, memory maps): additive chi2 cannot read it."""
     return np.require(table, requirements="W")

@@ -7,12 +7,18 @@ degree d; its worth is spread evenly over its k letters in x. Words are numbered
 letter, and forgotten as soon as x or y_i does not have them: the cost is that of the words they share.
 """
 
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
 import numpy as np
 
+from localmkl._types import Bools, Floats, Ints, Rows
 from localmkl.kernels.sequences import WeightedDegree
 
 
-def position_shares(kernels, X, Y, coefficients):
+def position_shares(kernels: Sequence[WeightedDegree], X: Rows, Y: Rows, coefficients: Floats) -> Floats:
     """Split the expansion of weighted-degree kernels over the letters of the rows.
 
     Parameters
@@ -59,13 +65,13 @@ def position_shares(kernels, X, Y, coefficients):
 class _Words:
     """Occurrences of words: in which row they stand, where they start, and the number of the word."""
 
-    def __init__(self, row, start, word):
+    def __init__(self, row: Ints, start: Ints, word: Ints) -> None:
         self.row, self.start, self.word = row, start, word
 
-    def keep(self, chosen):
+    def keep(self, chosen: Bools) -> _Words:
         return _Words(self.row[chosen], self.start[chosen], self.word[chosen])
 
-    def grow(self, codes, k, n_letters):
+    def grow(self, codes: Ints, k: int, n_letters: int) -> _Words:
         """Return the words with one letter more, where there is one."""
         end = self.start + k
         inside = end < codes.shape[1]
@@ -75,13 +81,15 @@ class _Words:
         return longer.keep(letter >= 0)
 
 
-def _shared_words(new, known, n_letters, longest, shift):
+def _shared_words(
+    new: Ints, known: Ints, n_letters: int, longest: int, shift: int
+) -> Iterator[tuple[int, _Words, _Words]]:
     """Yield k and the occurrences in `new` and in `known` of all words of k letters that both have.
 
     Without shifts, words at different places are different words.
     """
 
-    def single(codes):
+    def single(codes: Ints) -> _Words:
         row, start = np.nonzero(codes >= 0)
         word = codes[row, start].astype(np.int64)
         return _Words(row, start, word if shift else word + n_letters * start)
@@ -101,7 +109,7 @@ def _shared_words(new, known, n_letters, longest, shift):
         yield k, left, right
 
 
-def _gains(left, right, weights, shift, length):
+def _gains(left: _Words, right: _Words, weights: Floats, shift: int, length: int) -> Iterator[Floats]:
     """Yield, for each expansion, what the occurrences in `left` gain by those in `right`."""
     places, number = np.unique(right.word * length + right.start, return_inverse=True)
     found = []
@@ -112,10 +120,11 @@ def _gains(left, right, weights, shift, length):
         found.append((1.0 if s == 0 else 0.5 / (abs(s) + 1), at, inside & (places[at] == wanted)))
     for column in weights.T:
         totals = np.bincount(number, weights=column[right.row], minlength=len(places))
-        yield sum(weight * np.where(there, totals[at], 0.0) for weight, at, there in found)
+        gains: Any = sum(weight * np.where(there, totals[at], 0.0) for weight, at, there in found)
+        yield gains
 
 
-def _check_together(kernels):
+def _check_together(kernels: Sequence[Any]) -> None:
     if not kernels or not all(isinstance(kernel, WeightedDegree) for kernel in kernels):
         names = ", ".join(type(kernel).__name__ for kernel in kernels)
         raise TypeError(f"`kernels` must be one or several WeightedDegree, got {names or 'none'}.")

@@ -8,11 +8,13 @@ The first gives the paper's kernels 4 and 5 for transcription starts, the others
 """
 
 from abc import abstractmethod
+from collections.abc import Sequence
 from itertools import combinations
 
 import numpy as np
 
 from localmkl._checks import check_integer, check_number
+from localmkl._types import Floats, Ints, Rows, Table
 from localmkl.kernels.alphabets import alphabet_letters
 from localmkl.kernels.sequences import SequenceKernel, fixed_length
 
@@ -20,7 +22,7 @@ _TEN_STEPS = ["AA", "AC", "AG", "AT", "CA", "CC", "CG", "GA", "GC", "TA"]
 _OTHER_STRAND = {"AA": "TT", "AC": "GT", "AG": "CT", "CA": "TG", "CC": "GG", "GA": "TC"}
 
 
-def _both_strands(values):
+def _both_strands(values: Sequence[float]) -> dict[str, float]:
     """Return a table of all 16 dinucleotides from the ten that differ."""
     table = dict(zip(_TEN_STEPS, values, strict=True))
     return table | {other: table[step] for step, other in _OTHER_STRAND.items()}
@@ -74,14 +76,14 @@ class FeatureKernel(SequenceKernel):
     """The scalar product of a few numbers computed from each sequence (`features`)."""
 
     @abstractmethod
-    def features(self, X):
+    def features(self, X: Rows) -> Floats:
         """Return the numbers, (n, n_features)."""
 
-    def write(self, X, Y, out):  # noqa: D102
+    def write(self, X: Rows, Y: Rows, out: Floats) -> None:  # noqa: D102
         table = self.features(X)
         np.matmul(table, table.T if Y is None else self.features(Y).T, out=out)
 
-    def diag(self, X):  # noqa: D102
+    def diag(self, X: Rows) -> Floats:  # noqa: D102
         table = self.features(X)
         return np.einsum("ik,ik->i", table, table)
 
@@ -115,14 +117,21 @@ class PropertyProfile(FeatureKernel):
     array([[ 1.,  0., -1.]])
     """
 
-    def __init__(self, table="twist", window=1, alphabet="dna", column=None, view=None):
+    def __init__(
+        self,
+        table: Table = "twist",
+        window: int = 1,
+        alphabet: str = "dna",
+        column: str | int | None = None,
+        view: str | None = None,
+    ) -> None:
         self.table = table
         self.window = window
         self.alphabet = alphabet
         self.column = column
         self.view = view
 
-    def features(self, X):
+    def features(self, X: Rows) -> Floats:
         """Return the smoothed values, (n, n_positions)."""
         self._check()
         values = self._values()
@@ -139,10 +148,10 @@ class PropertyProfile(FeatureKernel):
             )
         return np.lib.stride_tricks.sliding_window_view(profile, self.window, axis=1).mean(axis=2)
 
-    def _check(self):
+    def _check(self) -> None:
         check_integer("window", self.window, low=1)
 
-    def _values(self):
+    def _values(self) -> Floats:
         """Return the centred table as an array with one axis per letter of a word."""
         table = DINUCLEOTIDES.get(self.table) if isinstance(self.table, str) else self.table
         if not isinstance(table, dict) or not table:
@@ -192,13 +201,19 @@ class ResidueGroups(FeatureKernel):
     array([0.33, 0.33, 0.33, 0.5 , 0.  , 0.5 ])
     """
 
-    def __init__(self, groups="composition", alphabet="protein", column=None, view=None):
+    def __init__(
+        self,
+        groups: str | tuple[str, str] = "composition",
+        alphabet: str = "protein",
+        column: str | int | None = None,
+        view: str | None = None,
+    ) -> None:
         self.groups = groups
         self.alphabet = alphabet
         self.column = column
         self.view = view
 
-    def features(self, X):
+    def features(self, X: Rows) -> Floats:
         """Return the shares and places, (n, n_features)."""
         groups = self._groups()
         encoded = self._encode(X)
@@ -217,10 +232,10 @@ class ResidueGroups(FeatureKernel):
                 row[:] = describe(part, n_groups)
         return table
 
-    def _check(self):
+    def _check(self) -> None:
         self._groups()
 
-    def _groups(self):
+    def _groups(self) -> tuple[str, ...]:
         groups = GROUPS.get(self.groups) if isinstance(self.groups, str) else self.groups
         letters = alphabet_letters(self.alphabet)[0]
         if isinstance(groups, list | tuple) and groups and all(isinstance(g, str) and g for g in groups):
@@ -272,13 +287,15 @@ class PseudoAminoAcid(FeatureKernel):
 
     alphabet = "protein"
 
-    def __init__(self, lag=1, weight=0.5, column=None, view=None):
+    def __init__(
+        self, lag: int = 1, weight: float = 0.5, column: str | int | None = None, view: str | None = None
+    ) -> None:
         self.lag = lag
         self.weight = weight
         self.column = column
         self.view = view
 
-    def features(self, X):
+    def features(self, X: Rows) -> Floats:
         """Return shares and mean products, (n, 20 + 2 lag)."""
         self._check()
         encoded = self._encode(X)
@@ -300,17 +317,17 @@ class PseudoAminoAcid(FeatureKernel):
                 table[:, 20 + 2 * (lag - 1) + column] = self.weight * totals / np.maximum(pairs, 1)
         return table
 
-    def _check(self):
+    def _check(self) -> None:
         check_integer("lag", self.lag, low=1)
         check_number("weight", self.weight, low=0.0, finite=True)
 
 
-def _shares(part, n_groups):
+def _shares(part: Ints, n_groups: int) -> Floats:
     """Return the share of each group among all letters."""
     return np.bincount(part + 1, minlength=n_groups + 1)[1:] / len(part)
 
 
-def _describe(part, n_groups):
+def _describe(part: Ints, n_groups: int) -> Floats:
     """Return shares, transitions and distribution of the groups along one sequence."""
     shares = _shares(part, n_groups)
     left, right = part[:-1], part[1:]

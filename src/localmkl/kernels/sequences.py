@@ -9,17 +9,26 @@ Ambiguous letters (N, X, gaps) match nothing, not even themselves. Kernels in `p
 share the base class `SequenceKernel`.
 """
 
+from __future__ import annotations
+
 from abc import abstractmethod
+from collections.abc import Sequence
 from itertools import combinations, product
 from math import comb
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from scipy import sparse
 
 from localmkl._checks import check_integer
+from localmkl._types import Array, Floats, Ints, Rows, Table
 from localmkl.kernels.alphabets import alphabet_letters, encode
 from localmkl.kernels.cells import pick_texts
 from localmkl.kernels.vectors import Kernel
+
+if TYPE_CHECKING:
+    from localmkl.kernels.alphabets import Encoded
+
 
 DENSE_GAIN = 32
 """Times that a multiplication in a dense product is faster than one in a sparse product, at least: 80 were
@@ -48,27 +57,27 @@ class SequenceKernel(Kernel):
     """
 
     alphabet = "dna"
-    column = None
+    column: str | int | None = None
     finite = True
 
-    def __call__(self, X, Y=None):  # noqa: D102
+    def __call__(self, X: Rows, Y: Rows = None) -> Floats:  # noqa: D102
         out = np.empty((_count(X), _count(X if Y is None else Y)))
         self.write(X, Y, out)
         return out
 
-    def fit(self, X, sample_weight=None):
+    def fit(self, X: Rows, sample_weight: Floats | None = None) -> Self:
         """Check parameters and letters of the training rows."""
         self._check()
         self._encode(X)
         return self
 
-    def _check(self):
+    def _check(self) -> None:
         """Raise unless the parameters can be used."""
 
-    def _encode(self, X):
+    def _encode(self, X: Rows) -> Encoded:
         return encode(self._sequences(X), self.alphabet)
 
-    def _sequences(self, X):
+    def _sequences(self, X: Rows) -> Array | list[str]:
         """Return the chosen column as a list or array of strings."""
         name = type(self).__name__
         if sparse.issparse(X):
@@ -117,29 +126,38 @@ class WeightedDegree(SequenceKernel):
            [2.33, 1.33, 2.33]])
     """
 
-    def __init__(self, degree=20, shift=0, alphabet="dna", column=None, view=None):
+    def __init__(
+        self,
+        degree: int = 20,
+        shift: int = 0,
+        alphabet: str = "dna",
+        column: str | int | None = None,
+        view: str | None = None,
+    ) -> None:
         self.degree = degree
         self.shift = shift
         self.alphabet = alphabet
         self.column = column
         self.view = view
 
-    def fit(self, X, sample_weight=None):
+    def fit(self, X: Rows, sample_weight: Floats | None = None) -> Self:
         """Learn the length of the sequences."""
         self._check()
         self.length_ = int(self._letters(X).shape[1])
         return self
 
-    def sweep_key(self):
+    def sweep_key(self) -> tuple[int, str, str, int | None]:
         """Return the key shared by kernels computed in one sweep."""
         learned = getattr(self, "length_", None)
         return int(self.shift), str(self.alphabet), repr(self.column), learned
 
-    def write(self, X, Y, out):  # noqa: D102
+    def write(self, X: Rows, Y: Rows, out: Floats) -> None:  # noqa: D102
         self.write_together([self], X, Y, out[None], [0])
 
     @classmethod
-    def write_together(cls, kernels, X, Y, out, places):
+    def write_together(
+        cls, kernels: Sequence[Kernel], X: Rows, Y: Rows, out: Floats, places: Sequence[int]
+    ) -> None:
         """Write the Grams of kernels that differ in `degree` alone to ``out[places]``, in one sweep."""
         from localmkl.backends import sequences_compiled
 
@@ -150,7 +168,7 @@ class WeightedDegree(SequenceKernel):
         degrees = np.array([kernel.degree for kernel in kernels])
         sequences_compiled.weighted_degree(codes, other, degrees, kernels[0].shift, out, places)
 
-    def diag(self, X):  # noqa: D102
+    def diag(self, X: Rows) -> Floats:  # noqa: D102
         from localmkl.backends import sequences_compiled
 
         self._check()
@@ -159,11 +177,11 @@ class WeightedDegree(SequenceKernel):
         sequences_compiled.weighted_degree_diagonal(codes, np.array([self.degree]), self.shift, out)
         return out[0]
 
-    def _check(self):
+    def _check(self) -> None:
         check_integer("degree", self.degree, low=1)
         check_integer("shift", self.shift, low=0)
 
-    def _letters(self, X, length=None):
+    def _letters(self, X: Rows, length: int | None = None) -> Ints:
         """Return codes of shape (n, length)."""
         return fixed_length(self._encode(X), type(self).__name__, getattr(self, "length_", length))
 
@@ -172,35 +190,35 @@ class CountKernel(SequenceKernel):
     """The scalar product of counts; subclasses say which things are counted (`_events`)."""
 
     @abstractmethod
-    def _n_features(self, n_letters):
+    def _n_features(self, n_letters: int) -> int:
         """Return the number of features."""
 
     @abstractmethod
-    def _events(self, encoded):
+    def _events(self, encoded: Encoded) -> tuple[Ints, Ints]:
         """Return (row, feature) of everything counted."""
 
-    def write(self, X, Y, out):  # noqa: D102
+    def write(self, X: Rows, Y: Rows, out: Floats) -> None:  # noqa: D102
         self._check()
         parts = [self._encode(X)] + ([] if Y is None else [self._encode(Y)])
         tables = self._tables(parts)
         write_products(tables[0], tables[-1], out)
 
-    def diag(self, X):  # noqa: D102
+    def diag(self, X: Rows) -> Floats:  # noqa: D102
         self._check()
         (table,) = self._tables([self._encode(X)])
         return np.asarray(table.multiply(table).sum(axis=1)).ravel()
 
-    def features(self, X):
+    def features(self, X: Rows) -> sparse.csr_array | None:
         """Return the counts as CSR, (n, n_features); None if they are too many to have a column each."""
         self._check()
         return None if self.count_features(X) is None else self._tables([self._encode(X)])[0]
 
-    def count_features(self, X):
+    def count_features(self, X: Rows) -> int | None:
         """Return how many things there are to count; None if they are too many to have a column each."""
         n_features = self._n_features(len(alphabet_letters(self.alphabet)[0]))
         return n_features if n_features <= DIRECT_FEATURES else None
 
-    def _tables(self, parts):
+    def _tables(self, parts: list[Encoded]) -> list[sparse.csr_array]:
         """Return a sparse table of counts for each part, with the same columns."""
         events = [self._events(part) for part in parts]
         features = [feature for _, feature in events]
@@ -239,27 +257,34 @@ class Spectrum(CountKernel):
            [3., 2.]])
     """
 
-    def __init__(self, k=3, k_min=None, alphabet="dna", column=None, view=None):
+    def __init__(
+        self,
+        k: int = 3,
+        k_min: int | None = None,
+        alphabet: str = "dna",
+        column: str | int | None = None,
+        view: str | None = None,
+    ) -> None:
         self.k = k
         self.k_min = k_min
         self.alphabet = alphabet
         self.column = column
         self.view = view
 
-    def _check(self):
+    def _check(self) -> None:
         check_integer("k", self.k, low=1)
         if self.k_min is not None:
             check_integer("k_min", self.k_min, low=1)
             if self.k_min > self.k:
                 raise ValueError(f"`k_min` must be at most k = {self.k}, got {self.k_min}.")
 
-    def _lengths(self):
+    def _lengths(self) -> range:
         return range(self.k if self.k_min is None else self.k_min, self.k + 1)
 
-    def _n_features(self, n_letters):
+    def _n_features(self, n_letters: int) -> int:
         return sum(_n_words(n_letters, k) for k in self._lengths())
 
-    def _events(self, encoded):
+    def _events(self, encoded: Encoded) -> tuple[Ints, Ints]:
         rows, features, start = [], [], 0
         for k in self._lengths():
             row, word = words(encoded, range(k), k)
@@ -299,26 +324,33 @@ class Mismatch(CountKernel):
            [2., 2., 7.]])
     """
 
-    def __init__(self, k=5, m=1, alphabet="dna", column=None, view=None):
+    def __init__(
+        self,
+        k: int = 5,
+        m: int = 1,
+        alphabet: str = "dna",
+        column: str | int | None = None,
+        view: str | None = None,
+    ) -> None:
         self.k = k
         self.m = m
         self.alphabet = alphabet
         self.column = column
         self.view = view
 
-    def _check(self):
+    def _check(self) -> None:
         check_integer("k", self.k, low=1)
         check_integer("m", self.m, low=0)
         if self.m > self.k:
             raise ValueError(f"`m` must be at most k = {self.k}, got {self.m}.")
 
-    def _n_features(self, n_letters):
+    def _n_features(self, n_letters: int) -> int:
         return _n_words(n_letters, self.k)
 
-    def _events(self, encoded):
+    def _events(self, encoded: Encoded) -> tuple[Ints, Ints]:
         return words(encoded, range(self.k), self.k)
 
-    def _tables(self, parts):
+    def _tables(self, parts: list[Encoded]) -> list[sparse.csr_array]:
         # Count k-mers first, then give each distinct one its neighbourhood.
         n_letters = parts[0].n_letters
         events = [self._events(part) for part in parts]
@@ -364,23 +396,30 @@ class GappedKmer(CountKernel):
            [1., 3.]])
     """
 
-    def __init__(self, length=6, k=4, alphabet="dna", column=None, view=None):
+    def __init__(
+        self,
+        length: int = 6,
+        k: int = 4,
+        alphabet: str = "dna",
+        column: str | int | None = None,
+        view: str | None = None,
+    ) -> None:
         self.length = length
         self.k = k
         self.alphabet = alphabet
         self.column = column
         self.view = view
 
-    def _check(self):
+    def _check(self) -> None:
         check_integer("length", self.length, low=1)
         check_integer("k", self.k, low=1)
         if self.k > self.length:
             raise ValueError(f"`k` must be at most length = {self.length}, got {self.k}.")
 
-    def _n_features(self, n_letters):
+    def _n_features(self, n_letters: int) -> int:
         return comb(self.length, self.k) * _n_words(n_letters, self.k)
 
-    def _events(self, encoded):
+    def _events(self, encoded: Encoded) -> tuple[Ints, Ints]:
         rows, features = [], []
         for number, places in enumerate(combinations(range(self.length), self.k)):
             row, word = words(encoded, places, self.length)
@@ -389,7 +428,7 @@ class GappedKmer(CountKernel):
         return np.concatenate(rows), np.concatenate(features)
 
 
-def fixed_length(encoded, name, length=None):
+def fixed_length(encoded: Encoded, name: str, length: int | None = None) -> Ints:
     """Return codes of shape (n, length), or raise unless all sequences have one length."""
     lengths = encoded.lengths
     expected = (int(lengths[0]) if len(lengths) else 0) if length is None else length
@@ -402,7 +441,7 @@ def fixed_length(encoded, name, length=None):
     return encoded.codes.reshape(len(encoded), expected)
 
 
-def words(encoded, places, window):
+def words(encoded: Encoded, places: Sequence[int], window: int) -> tuple[Ints, Ints]:
     """Return (row, number) of the words that the letters at `places` of every window spell.
 
     A word's number reads its letters as digits. Words with an ambiguous letter are left out.
@@ -420,7 +459,7 @@ def words(encoded, places, window):
     return rows[valid], number[valid]
 
 
-def neighbours(present, k, m, n_letters):
+def neighbours(present: Ints, k: int, m: int, n_letters: int) -> Ints:
     """Return the numbers of all words within m changed letters, (n_words, n_neighbours)."""
     powers = n_letters ** np.arange(k, dtype=np.int64)
     digits = present[:, None] // powers % n_letters
@@ -436,7 +475,7 @@ def neighbours(present, k, m, n_letters):
     return np.stack(found, axis=1)
 
 
-def write_products(table, other, out):
+def write_products(table: Table, other: Table, out: Floats) -> None:
     """Write the scalar products of two sparse tables' rows, the dense or the sparse way: the faster one."""
     from localmkl.backends import sequences_compiled
 
@@ -452,7 +491,7 @@ def write_products(table, other, out):
     sequences_compiled.sparse_gram(rows, (others.indptr, others.indices, others.data), out)
 
 
-def _write_dense_products(table, other, out):
+def _write_dense_products(table: Table, other: Table, out: Floats) -> None:
     """Write the products block by block: only two blocks of rows are dense at a time."""
     step = DENSE_ENTRIES // table.shape[1]
     for first in range(0, out.shape[0], step):
@@ -463,7 +502,7 @@ def _write_dense_products(table, other, out):
             np.matmul(left, right.T, out=out[first : first + step, start : start + step])
 
 
-def _columns(features, n_features):
+def _columns(features: list[Ints], n_features: int) -> tuple[int, list[Ints]]:
     """Return the number of columns, and column numbers in place of feature numbers."""
     if n_features <= DIRECT_FEATURES:
         return n_features, features
@@ -471,13 +510,13 @@ def _columns(features, n_features):
     return len(present), np.split(where, np.cumsum([len(feature) for feature in features])[:-1])
 
 
-def _table_of_counts(row, column, shape):
+def _table_of_counts(row: Ints, column: Ints, shape: tuple[int, int]) -> sparse.csr_array:
     table = sparse.csr_array((np.ones(len(row)), (row, column)), shape=shape)
     table.sum_duplicates()
     return table
 
 
-def _n_words(n_letters, k):
+def _n_words(n_letters: int, k: int) -> int:
     n_words = n_letters**k
     if n_words >= 2**56:
         raise ValueError(
@@ -486,5 +525,5 @@ def _n_words(n_letters, k):
     return n_words
 
 
-def _count(X):
+def _count(X: Rows) -> int:
     return X.shape[0] if hasattr(X, "shape") else len(X)

@@ -1,10 +1,14 @@
 """Sparse rows: one format, their spread, and plain arrays for files without code."""
 
+from typing import Any
+
 import numpy as np
 from scipy import sparse
 
+from localmkl._types import Floats, Rows, Table
 
-def as_csr(X):
+
+def as_csr(X: Rows) -> Rows:
     """Return a sparse matrix as CSR with every entry stored once; other rows as they are."""
     if not sparse.issparse(X):
         return X
@@ -15,7 +19,7 @@ def as_csr(X):
     return table
 
 
-def spread_of(table, sample_weight=None):
+def spread_of(table: Table, sample_weight: Floats | None = None) -> float:
     """Return the variance over all entries, rows counted by weight.
 
     Examples
@@ -35,12 +39,12 @@ def spread_of(table, sample_weight=None):
     return float(squares / total)
 
 
-def take_apart(table):
+def take_apart(table: Table) -> dict[str, list[Any]]:
     """Return a CSR matrix as plain arrays."""
     return {"shape": list(table.shape), "csr": [table.data, table.indices, table.indptr]}
 
 
-def put_together(parts):
+def put_together(parts: dict[str, list[Any]]) -> sparse.csr_matrix:
     """Undo `take_apart`; raise where an entry would be outside of the matrix."""
     data, indices, indptr = parts["csr"]
     if not (data.dtype.kind == "f" and indices.dtype.kind == indptr.dtype.kind == "i"):

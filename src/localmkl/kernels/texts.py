@@ -5,6 +5,8 @@
 n: training texts; n_t: those with the term t.
 """
 
+from typing import Any, Self
+
 import numpy as np
 from scipy import sparse
 from sklearn.feature_extraction.text import CountVectorizer
@@ -13,6 +15,7 @@ from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
 from localmkl._checks import check_integer, is_missing, shown
+from localmkl._types import Array, Floats, Rows
 from localmkl.kernels.cells import pick_texts
 from localmkl.kernels.sparse_rows import as_csr
 from localmkl.kernels.vectors import Kernel
@@ -59,13 +62,15 @@ class TfIdf(Kernel):
     takes_missing = True
     takes_text = True
 
-    def __init__(self, ngrams=1, min_df=1, column=None, view=None):
+    def __init__(
+        self, ngrams: int = 1, min_df: int = 1, column: str | int | None = None, view: str | None = None
+    ) -> None:
         self.ngrams = ngrams
         self.min_df = min_df
         self.column = column
         self.view = view
 
-    def fit(self, X, sample_weight=None):
+    def fit(self, X: Rows, sample_weight: Floats | None = None) -> Self:
         """Learn terms and their weights; a row of weight w counts as w texts."""
         check_integer("ngrams", self.ngrams, low=1)
         check_integer("min_df", self.min_df, low=1)
@@ -84,14 +89,14 @@ class TfIdf(Kernel):
             )
         return self
 
-    def __call__(self, X, Y=None):  # noqa: D102
+    def __call__(self, X: Rows, Y: Rows = None) -> Floats:  # noqa: D102
         own = self.features(X)
         return (own @ (own if Y is None else self.features(Y)).T).toarray()
 
-    def diag(self, X):  # noqa: D102
+    def diag(self, X: Rows) -> Floats:  # noqa: D102
         return np.asarray(self.features(X).power(2).sum(axis=1)).ravel()
 
-    def features(self, X):
+    def features(self, X: Rows) -> sparse.csr_array:
         """Return the weighed counts of the terms, rows of length one, as CSR."""
         check_is_fitted(self, "idf_")
         counts = _numbers(X) if self.terms_ is None else self._counted(_texts(self._picked(X)), self.terms_)
@@ -100,7 +105,7 @@ class TfIdf(Kernel):
             raise ValueError(f"TfIdf needs the {len(self.idf_)} columns of counts of the fit, got {came}.")
         return normalize(counts @ sparse.diags_array(self.idf_)).tocsr()
 
-    def _learn_counts(self, X, weights):
+    def _learn_counts(self, X: Rows, weights: Floats | None) -> tuple[sparse.csr_array, Array | None]:
         """Return the counts of all terms in the training rows, and the terms; None where they are counts."""
         counts = _numbers(X)
         if counts is not None:
@@ -115,18 +120,18 @@ class TfIdf(Kernel):
             ) from error
         return self._counted(texts, found), found
 
-    def _counted(self, texts, terms):
+    def _counted(self, texts: list[str], terms: Array) -> sparse.csr_array:
         """Return how often each term is in each text, as CSR."""
         if len(terms) == 0:
             return sparse.csr_array((len(texts), 0))
         vectorizer = CountVectorizer(ngram_range=(1, self.ngrams), vocabulary=list(terms), dtype=np.float64)
         return sparse.csr_array(vectorizer.transform(texts))
 
-    def _picked(self, X):
+    def _picked(self, X: Rows) -> Any:
         return pick_texts(X, self.column, type(self).__name__, "texts")
 
 
-def _numbers(X):
+def _numbers(X: Rows) -> sparse.csr_array | None:
     """Return rows as counts if they are numbers; None if they are not."""
     array = X if sparse.issparse(X) or hasattr(X, "iloc") else np.asarray(X)
     kinds = {
@@ -140,7 +145,7 @@ def _numbers(X):
     return sparse.csr_array(counts)
 
 
-def _texts(column):
+def _texts(column: Any) -> list[str]:
     """Return texts as a list, empty where one is missing."""
     found = ["" if is_missing(text) else text for text in np.asarray(column, dtype=object).tolist()]
     wrong = [text for text in found if not isinstance(text, str)]
@@ -149,7 +154,7 @@ def _texts(column):
     return found
 
 
-def _start(text):
+def _start(text: Any) -> str:
     """Return the beginning of a text, as messages show it."""
     whole = shown(text)
     return whole if len(whole) <= SHOWN else f"{whole[:SHOWN]} ..."

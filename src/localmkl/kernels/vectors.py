@@ -9,8 +9,12 @@ Every kernel takes `columns`, so that one table gives several views, can fill mi
 `standardize` columns first. Sparse rows stay sparse. `Kernel` is the base class to extend.
 """
 
+from __future__ import annotations
+
 import numbers
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any, Self
 
 import numpy as np
 from scipy import sparse
@@ -28,6 +32,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from localmkl._checks import check_cells, check_integer, check_number, check_option
 from localmkl._sklearn import count_rows, take
+from localmkl._types import ColumnChoice, Floats, Rows, Table
 from localmkl.kernels.cells import FILLS, column_names, learn_fills, pick_columns, row_names, weighted_median
 from localmkl.kernels.sparse_rows import as_csr, spread_of
 
@@ -67,18 +72,18 @@ class Kernel(BaseEstimator, ABC):
     takes_text = False
     """Whether columns may hold words beside numbers."""
 
-    def fit(self, X, sample_weight=None):
+    def fit(self, X: Rows, sample_weight: Floats | None = None) -> Self:
         """Learn what the kernel needs from the training rows; return the kernel."""
         return self
 
     @abstractmethod
-    def __call__(self, X, Y=None):
+    def __call__(self, X: Rows, Y: Rows = None) -> Floats:
         """Return the Gram matrix between the rows of `X` and those of `Y` (default: `X`)."""
 
-    def check_cells(self, X):
+    def check_cells(self, X: Rows) -> None:
         """Raise if a cell that the kernel reads is missing or infinite; by default a Gram will tell."""
 
-    def write(self, X, Y, out):
+    def write(self, X: Rows, Y: Rows, out: Floats) -> None:
         """Write the Gram matrix to an array that is there already."""
         gram = self(X, Y)
         if np.shape(gram) != out.shape:
@@ -88,29 +93,31 @@ class Kernel(BaseEstimator, ABC):
             )
         out[...] = gram
 
-    def sweep_key(self):
+    def sweep_key(self) -> Hashable:
         """Return the key shared by kernels that can be computed together; None: none can."""
         return None
 
     @classmethod
-    def write_together(cls, kernels, X, Y, out, places):
+    def write_together(
+        cls, kernels: Sequence[Self], X: Rows, Y: Rows, out: Floats, places: Sequence[int]
+    ) -> None:
         """Write the Grams of kernels with one `sweep_key` to ``out[places]``."""
         for kernel, place in zip(kernels, places, strict=True):
             kernel.write(X, Y, out[place])
 
-    def diag(self, X):
+    def diag(self, X: Rows) -> Floats:
         """Return ``k(x, x)`` for every row of `X`."""
         singles = (take(X, [i]) for i in range(count_rows(X)))
         return np.array([float(self(row)[0, 0]) for row in singles])
 
-    def features(self, X):
+    def features(self, X: Rows) -> Table:
         """Return phi(x) of every row, ``k(x, y) = phi(x)'phi(y)``, as an array or CSR; None: not by numbers.
 
         Their columns are the same for all rows, also for rows that come later.
         """
         return None
 
-    def count_features(self, X):
+    def count_features(self, X: Rows) -> int | None:
         """Return the number of `features` of rows such as these, at least one; None: there are none."""
         features = self.features(take(X, [0]))
         return None if features is None else features.shape[1]
@@ -133,10 +140,10 @@ class CallableKernel(Kernel):
            [ 8., 64.]])
     """
 
-    def __init__(self, function):
+    def __init__(self, function: Callable[..., Any]) -> None:
         self.function = function
 
-    def __call__(self, X, Y=None):  # noqa: D102
+    def __call__(self, X: Rows, Y: Rows = None) -> Floats:  # noqa: D102
         other = X if Y is None else Y
         gram = np.asarray(self.function(X, other), dtype=np.float64)
         shape = count_rows(X), count_rows(other)
@@ -157,15 +164,15 @@ class VectorKernel(Kernel):
     True
     """
 
-    columns = None
-    impute = None
+    columns: ColumnChoice = None
+    impute: str | None = None
     nonnegative = False
     standardize = False
 
     takes_sparse = False
     """Whether the kernel reads CSR matrices as they are."""
 
-    def fit(self, X, sample_weight=None):
+    def fit(self, X: Rows, sample_weight: Floats | None = None) -> Self:
         """Learn data-driven parameters from the training rows."""
         if self.impute is not None:
             check_option("impute", self.impute, (*FILLS, None))
@@ -176,30 +183,30 @@ class VectorKernel(Kernel):
         self._learn(self._table(X), sample_weight)
         return self
 
-    def __call__(self, X, Y=None):  # noqa: D102
+    def __call__(self, X: Rows, Y: Rows = None) -> Floats:  # noqa: D102
         return self._gram(self._table(X), None if Y is None else self._table(Y))
 
-    def diag(self, X):  # noqa: D102
+    def diag(self, X: Rows) -> Floats:  # noqa: D102
         return self._diag(self._table(X))
 
     @property
-    def takes_missing(self):  # type: ignore[override]
+    def takes_missing(self) -> bool:  # type: ignore[override]
         """Whether missing cells are filled."""
         return self.impute is not None
 
-    def check_cells(self, X):  # noqa: D102
+    def check_cells(self, X: Rows) -> None:  # noqa: D102
         self._numbers(X)
 
-    def _learn(self, table, sample_weight):
+    def _learn(self, table: Table, sample_weight: Floats | None) -> None:
         """Set learned attributes; nothing by default."""
 
     @abstractmethod
-    def _gram(self, table, other): ...
+    def _gram(self, table: Table, other: Table) -> Floats: ...
 
     @abstractmethod
-    def _diag(self, table): ...
+    def _diag(self, table: Table) -> Floats: ...
 
-    def _table(self, X):
+    def _table(self, X: Rows) -> Table:
         """Return the chosen columns, filled and standardised if they are to be."""
         numbers = self._filled(X)
         if not self.standardize:
@@ -207,7 +214,7 @@ class VectorKernel(Kernel):
         check_is_fitted(self, "scaler_")
         return self.scaler_.transform(numbers)
 
-    def _filled(self, X):
+    def _filled(self, X: Rows) -> Table:
         """Return the chosen columns without gaps."""
         numbers = self._numbers(X)
         if self.impute is None:
@@ -215,7 +222,7 @@ class VectorKernel(Kernel):
         check_is_fitted(self, "fills_")
         return np.where(np.isnan(numbers), self.fills_, numbers)
 
-    def _numbers(self, X):
+    def _numbers(self, X: Rows) -> Table:
         """Return the chosen columns as float64 numbers: finite, but for gaps that are filled later."""
         name = type(self).__name__
         picked = pick_columns(as_csr(X), self.columns, name)
@@ -241,7 +248,7 @@ class VectorKernel(Kernel):
             )
         return table
 
-    def _check_sparse(self, name):
+    def _check_sparse(self, name: str) -> None:
         """Raise if the kernel would have to fill a sparse matrix with numbers."""
         if not self.takes_sparse:
             raise ValueError(
@@ -285,20 +292,26 @@ class Linear(VectorKernel):
 
     takes_sparse = True
 
-    def __init__(self, columns=None, standardize=False, impute=None, view=None):
+    def __init__(
+        self,
+        columns: ColumnChoice = None,
+        standardize: bool = False,
+        impute: str | None = None,
+        view: str | None = None,
+    ) -> None:
         self.columns = columns
         self.standardize = standardize
         self.impute = impute
         self.view = view
 
-    def _gram(self, table, other):
+    def _gram(self, table: Table, other: Table) -> Floats:
         return linear_kernel(table, other)
 
-    def features(self, X):
+    def features(self, X: Rows) -> Table:
         """Return the chosen columns, filled and standardised if they are to be."""
         return self._table(X)
 
-    def _diag(self, table):
+    def _diag(self, table: Table) -> Floats:
         return row_norms(table, squared=True)
 
 
@@ -334,8 +347,15 @@ class Polynomial(VectorKernel):
     takes_sparse = True
 
     def __init__(
-        self, degree=2, gamma=None, coef0=1.0, columns=None, standardize=False, impute=None, view=None
-    ):
+        self,
+        degree: int = 2,
+        gamma: float | None = None,
+        coef0: float = 1.0,
+        columns: ColumnChoice = None,
+        standardize: bool = False,
+        impute: str | None = None,
+        view: str | None = None,
+    ) -> None:
         self.degree = degree
         self.gamma = gamma
         self.coef0 = coef0
@@ -344,16 +364,16 @@ class Polynomial(VectorKernel):
         self.impute = impute
         self.view = view
 
-    def _learn(self, table, sample_weight):
+    def _learn(self, table: Table, sample_weight: Floats | None) -> None:
         check_integer("degree", self.degree, low=1)
         check_number("coef0", self.coef0, low=0.0, finite=True)
         if self.gamma is not None:
             check_number("gamma", self.gamma, low=0.0, low_open=True, finite=True)
 
-    def _gram(self, table, other):
+    def _gram(self, table: Table, other: Table) -> Floats:
         return polynomial_kernel(table, other, degree=self.degree, gamma=self.gamma, coef0=self.coef0)
 
-    def _diag(self, table):
+    def _diag(self, table: Table) -> Floats:
         gamma = 1.0 / table.shape[1] if self.gamma is None else self.gamma
         return (gamma * row_norms(table, squared=True) + self.coef0) ** self.degree
 
@@ -393,7 +413,15 @@ class RBF(VectorKernel):
 
     takes_sparse = True
 
-    def __init__(self, gamma="scale", factor=1.0, columns=None, standardize=False, impute=None, view=None):
+    def __init__(
+        self,
+        gamma: float | str = "scale",
+        factor: float = 1.0,
+        columns: ColumnChoice = None,
+        standardize: bool = False,
+        impute: str | None = None,
+        view: str | None = None,
+    ) -> None:
         self.gamma = gamma
         self.factor = factor
         self.columns = columns
@@ -401,17 +429,17 @@ class RBF(VectorKernel):
         self.impute = impute
         self.view = view
 
-    def _learn(self, table, sample_weight):
+    def _learn(self, table: Table, sample_weight: Floats | None) -> None:
         self.gamma_ = self._width(table, sample_weight)
 
-    def _gram(self, table, other):
+    def _gram(self, table: Table, other: Table) -> Floats:
         gamma = self.gamma_ if hasattr(self, "gamma_") else self._width(table, None)
         return rbf_kernel(table, other, gamma=gamma)
 
-    def _diag(self, table):
+    def _diag(self, table: Table) -> Floats:
         return np.ones(table.shape[0])
 
-    def _width(self, table, sample_weight):
+    def _width(self, table: Table, sample_weight: Floats | None) -> float:
         check_number("factor", self.factor, low=0.0, low_open=True, finite=True)
         if isinstance(self.gamma, numbers.Real):
             check_number("gamma", self.gamma, low=0.0, low_open=True, finite=True)
@@ -453,24 +481,30 @@ class Cosine(VectorKernel):
 
     takes_sparse = True
 
-    def __init__(self, columns=None, standardize=False, impute=None, view=None):
+    def __init__(
+        self,
+        columns: ColumnChoice = None,
+        standardize: bool = False,
+        impute: str | None = None,
+        view: str | None = None,
+    ) -> None:
         self.columns = columns
         self.standardize = standardize
         self.impute = impute
         self.view = view
 
-    def _gram(self, table, other):
+    def _gram(self, table: Table, other: Table) -> Floats:
         return linear_kernel(normalize(table), None if other is None else normalize(other))
 
-    def features(self, X):
+    def features(self, X: Rows) -> Table:
         """Return the rows with length one."""
         return normalize(self._table(X))
 
-    def _diag(self, table):
+    def _diag(self, table: Table) -> Floats:
         return (row_norms(table, squared=True) > 0.0).astype(np.float64)
 
 
-def default_kernels():
+def default_kernels() -> list[Kernel]:
     """Return the kernels used when none are named: a line and three Gaussian widths.
 
     They suit standardised numeric columns; name your own for anything else.
@@ -488,14 +522,16 @@ def default_kernels():
     return [Linear(), RBF(factor=0.1), RBF(factor=1.0), RBF(factor=10.0)]
 
 
-def _plain(table):
+def _plain(table: Table) -> Table:
     """Return a data frame of NumPy's numbers as an array: checks would go through it column by column."""
     if hasattr(table, "iloc") and all(getattr(dtype, "kind", "O") in "iuf" for dtype in set(table.dtypes)):
         return table.to_numpy(dtype=np.float64, na_value=np.nan)
     return table
 
 
-def pairwise_sample(table, sample_weight, distances):
+def pairwise_sample(
+    table: Table, sample_weight: Floats | None, distances: Callable[..., Floats]
+) -> tuple[Floats, Floats]:
     """Return the distances between rows that differ, and how often each pair counts.
 
     Of more than `MEDIAN_ROWS` rows, this many are looked at, evenly chosen. Equal rows are left out, so
@@ -512,6 +548,6 @@ def pairwise_sample(table, sample_weight, distances):
     return found[differ], counts[differ]
 
 
-def _squared_distances(table):
+def _squared_distances(table: Table) -> Floats:
     centred = table if sparse.issparse(table) else table - table.mean(axis=0)
     return euclidean_distances(centred, squared=True)

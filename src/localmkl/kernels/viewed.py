@@ -6,13 +6,18 @@
 Both are positive semidefinite with K. What a kernel learns, it learns from the samples that have its view.
 """
 
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Sequence
 from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from scipy import sparse
 from sklearn.base import clone
 
 from localmkl._checks import check_option, listed
+from localmkl._types import Floats, Rows, Table
 from localmkl.kernels.alphabets import ALPHABETS, guess_alphabet
 from localmkl.kernels.categories import Overlap
 from localmkl.kernels.sequences import Spectrum
@@ -20,6 +25,10 @@ from localmkl.kernels.stack import check_kernel
 from localmkl.kernels.texts import TfIdf
 from localmkl.kernels.vectors import CallableKernel, Kernel, default_kernels
 from localmkl.views import Views
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
 
 MISSING = ("rescale", "zero")
 
@@ -51,13 +60,13 @@ class ViewKernel(Kernel):
            [2., 0., 4.]])
     """
 
-    def __init__(self, kernel, view, views, missing="rescale"):
+    def __init__(self, kernel: Kernel, view: str | None, views: list[str], missing: str = "rescale") -> None:
         self.kernel = kernel
         self.view = view
         self.views = views
         self.missing = missing
 
-    def fit(self, X, sample_weight=None):  # noqa: D102
+    def fit(self, X: Rows, sample_weight: Floats | None = None) -> Self:  # noqa: D102
         weights = None if sample_weight is None else sample_weight[X.present(self.view)]
         if not X.present(self.view).any() or (weights is not None and not np.any(weights)):
             raise ValueError(f"At least one sample that counts must have view {self.view!r}, got none.")
@@ -66,20 +75,22 @@ class ViewKernel(Kernel):
             self.width_ = self.kernel_.count_features(X.rows(self.view))
         return self
 
-    def __call__(self, X, Y=None):  # noqa: D102
+    def __call__(self, X: Rows, Y: Rows = None) -> Floats:  # noqa: D102
         gram = np.empty((len(X), len(X) if Y is None else len(Y)))
         self.write(X, Y, gram)
         return gram
 
-    def write(self, X, Y, out):  # noqa: D102
+    def write(self, X: Rows, Y: Rows, out: Floats) -> None:  # noqa: D102
         self.write_together([self], X, Y, out[None], [0])
 
-    def sweep_key(self):  # noqa: D102
+    def sweep_key(self) -> Hashable:  # noqa: D102
         key = self.kernel.sweep_key()
         return None if key is None else (self.view, self.missing, type(self.kernel), key)
 
     @classmethod
-    def write_together(cls, kernels, X, Y, out, places):  # noqa: D102
+    def write_together(  # noqa: D102
+        cls, kernels: Sequence[Any], X: Rows, Y: Rows, out: Floats, places: Sequence[int]
+    ) -> None:
         first, own = kernels[0], [kernel.kernel_ for kernel in kernels]
         has = X.present(first.view), (X if Y is None else Y).present(first.view)
         rows, columns = X.rows(first.view), None if Y is None else Y.rows(first.view)
@@ -100,14 +111,14 @@ class ViewKernel(Kernel):
                 out[place] *= scales[0][:, None]
                 out[place] *= scales[1]
 
-    def diag(self, X):  # noqa: D102
+    def diag(self, X: Rows) -> Floats:  # noqa: D102
         has, diagonal = X.present(self.view), np.zeros(len(X))
         if has.any():
             with _named(self.view):
                 diagonal[has] = self.kernel_.diag(X.rows(self.view))
         return diagonal * np.square(self.scales(X))
 
-    def features(self, X):  # noqa: D102
+    def features(self, X: Rows) -> Table:  # noqa: D102
         has = X.present(self.view)
         if self.width_ is None:
             return None
@@ -118,10 +129,10 @@ class ViewKernel(Kernel):
         entries = self.scales(X)[has], (np.flatnonzero(has), np.arange(own.shape[0]))
         return sparse.csr_array(entries, shape=(len(X), own.shape[0])) @ own
 
-    def count_features(self, X):  # noqa: D102
+    def count_features(self, X: Rows) -> int | None:  # noqa: D102
         return self.width_
 
-    def scales(self, X):
+    def scales(self, X: Rows) -> Floats:
         """Return what the rows are multiplied by, (n_samples,)."""
         if self.missing == "zero":
             return np.ones(len(X))
@@ -130,7 +141,7 @@ class ViewKernel(Kernel):
 
 
 @contextmanager
-def _named(view):
+def _named(view: str | None) -> Iterator[None]:
     """Say in which view the rows are that a kernel refuses."""
     try:
         yield
@@ -138,7 +149,7 @@ def _named(view):
         raise ValueError(f"In view {view!r}: {error}") from error
 
 
-def in_views(kernels, X, missing="rescale"):
+def in_views(kernels: Sequence[Kernel], X: Rows, missing: str = "rescale") -> list[ViewKernel]:
     """Return kernels that read their views of `X`, without those whose view no sample has.
 
     Parameters
@@ -167,12 +178,12 @@ def in_views(kernels, X, missing="rescale"):
     return made
 
 
-def in_one_view(kernel, X):
+def in_one_view(kernel: Any, X: Rows) -> Any:
     """Return a kernel of its own, such as that of a gate, that reads its view of `X`; functions read all."""
     return ViewKernel(kernel, name, [name], MISSING[1]) if (name := view_read(kernel, X)) else kernel
 
 
-def view_read(kernel, X):
+def view_read(kernel: Any, X: Rows) -> str | None:
     """Return the view of rows that a kernel reads; None where it reads all, or rows are no views."""
     if isinstance(kernel, ViewKernel):
         return kernel.view
@@ -180,14 +191,14 @@ def view_read(kernel, X):
     return _view_of(kernel, X) if own and isinstance(X, Views) else None
 
 
-def refuse_view(kernels):
+def refuse_view(kernels: Sequence[Kernel]) -> None:
     """Raise if kernels for a table name views."""
     for kernel in kernels:
         if getattr(kernel, "view", None) is not None:
             raise ValueError(f"A kernel that names a `view` needs rows that are `Views`, got {kernel!r}.")
 
 
-def _view_of(kernel, X):
+def _view_of(kernel: Kernel, X: Rows) -> str:
     check_kernel(kernel)
     view = getattr(kernel, "view", None)
     if view is None:
@@ -201,14 +212,14 @@ def _view_of(kernel, X):
     return view
 
 
-def view_defaults(X):
+def view_defaults(X: Rows) -> list[Kernel]:
     """Return the kernels used on views when none are named, by what each holds.
 
     Numbers: a line and three Gaussian widths, sparse or not. Words, and columns of them in a data frame:
     `Overlap`. Texts of several words: `TfIdf`. Sequences of letters: `Spectrum`. A view that no sample has
     gets none.
     """
-    made: list = []
+    made: list[Kernel] = []
     for name in X.names:
         table = X.tables[name]
         if not X.present(name).any():
@@ -222,7 +233,7 @@ def view_defaults(X):
     return made
 
 
-def _text_defaults(name, texts):
+def _text_defaults(name: str, texts: list[str]) -> list[Overlap]:
     """Return kernels for words that come again, for texts of several, or for sequences."""
     if 2 * len(set(texts)) <= len(texts):
         return [Overlap(view=name)]
@@ -234,9 +245,11 @@ def _text_defaults(name, texts):
     return [Spectrum(k, alphabet=alphabet, view=name) for k in SPECTRA]
 
 
-def _frame_defaults(name, frame):
+def _frame_defaults(name: str, frame: DataFrame) -> list[Kernel]:
     words = [column for column in frame.columns if getattr(frame[column].dtype, "kind", "O") not in "biuf"]
     numbers = [column for column in frame.columns if column not in words]
     chosen = {} if not words else {"columns": numbers}
-    made: list = [kernel.set_params(view=name, **chosen) for kernel in default_kernels()] if numbers else []
+    made: list[Kernel] = (
+        [kernel.set_params(view=name, **chosen) for kernel in default_kernels()] if numbers else []
+    )
     return made + ([Overlap(columns=words, view=name)] if words else [])

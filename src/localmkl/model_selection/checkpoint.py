@@ -10,10 +10,12 @@ import json
 import os
 from pathlib import Path
 from types import CodeType, FunctionType
+from typing import Any
 
 from joblib.hashing import NumpyHasher
 
 from localmkl._files import append_whole, check_place, write_whole
+from localmkl._types import FilePath
 
 HEADER = "search"
 BATCH = "batch"
@@ -37,10 +39,12 @@ class Checkpoint:
         What the work is for, in messages.
     """
 
-    def __init__(self, path, parts, settings, what="search"):
+    def __init__(
+        self, path: FilePath, parts: dict[str, str], settings: dict[str, Any], what: str = "search"
+    ) -> None:
         self.path, self.what = Path(path), what
         self.settings = settings
-        self.finished: dict[tuple, list] = {}
+        self.finished: dict[tuple[Any, ...], list[Any]] = {}
         self._header = _line(HEADER, {"parts": parts, "settings": settings})
         check_place(self.path)
         content = self.path.read_bytes() if self.path.exists() else b""
@@ -61,7 +65,7 @@ class Checkpoint:
         if not content.endswith(b"\n"):
             os.truncate(self.path, content.rfind(b"\n") + 1)
 
-    def _compare(self, known, parts):
+    def _compare(self, known: dict[str, str], parts: dict[str, str]) -> None:
         changed = sorted(name for name in parts if known.get(name) != parts[name])
         if changed:
             raise OtherSearch(
@@ -70,7 +74,7 @@ class Checkpoint:
                 "path, and fix the `random_state` of whatever is random."
             )
 
-    def add(self, key, cells):
+    def add(self, key: tuple[Any, ...], cells: list[Any]) -> None:
         """Write the cells of a finished batch."""
         line = _line(BATCH, {"key": key, "cells": cells})
         if self.finished:
@@ -80,7 +84,7 @@ class Checkpoint:
         self.finished[key] = cells
 
 
-def fingerprint(value):
+def fingerprint(value: Any) -> str:
     """Return a hash of any value that stays the same from one process to the next."""
     return _Hasher("md5", coerce_mmap=True).hash(value)
 
@@ -88,7 +92,7 @@ def fingerprint(value):
 class _Hasher(NumpyHasher):
     """Take functions by what they do: they may have no name to be found by, or another meaning tomorrow."""
 
-    def save(self, obj):
+    def save(self, obj: Any) -> None:
         if isinstance(obj, FunctionType):
             cells = [cell.cell_contents for cell in obj.__closure__ or ()]
             obj = ("function", obj.__code__, obj.__defaults__, cells)
@@ -97,16 +101,16 @@ class _Hasher(NumpyHasher):
         super().save(obj)
 
 
-def _line(kind, value):
+def _line(kind: str, value: dict[str, Any]) -> bytes:
     text = json.dumps({"kind": kind, "value": value}, separators=(",", ":"))
     return f"{_checksum(text)} {text}\n".encode()
 
 
-def _parse(line):
+def _parse(line: bytes) -> dict[str, Any] | None:
     """Return the record of a line, or None if it is damaged."""
     checksum, _, text = line.decode(errors="replace").partition(" ")
     return json.loads(text) if checksum == _checksum(text) else None
 
 
-def _checksum(text):
+def _checksum(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]

@@ -7,9 +7,13 @@ them. A *batch* is a few series over all columns, and the unit of work: it start
 depend neither on the number of workers nor on an interruption.
 """
 
+from __future__ import annotations
+
 from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from numbers import Real
+from typing import Any
 
 from localmkl.estimators.column import ACROSS
 from localmkl.estimators.context import identity
@@ -30,12 +34,12 @@ class Batch:
     columns: tuple[tuple[int, ...], ...]
 
     @property
-    def candidates(self):
+    def candidates(self) -> list[int]:
         """All candidates, in the order they run."""
         return [number for column in self.columns for number in column]
 
 
-def plan(candidates, defaults, n_folds):
+def plan(candidates: Sequence[dict[str, Any]], defaults: dict[str, Any], n_folds: int) -> list[Batch]:
     """Return the batches that visit every candidate once.
 
     Parameters
@@ -45,7 +49,7 @@ def plan(candidates, defaults, n_folds):
         Values of the parameters that a candidate does not set.
     n_folds : int
     """
-    groups: dict[tuple, list[int]] = defaultdict(list)
+    groups: dict[tuple[Any, ...], list[int]] = defaultdict(list)
     for number, candidate in enumerate(candidates):
         groups[_group_key(candidate)].append(number)
     return [
@@ -55,30 +59,32 @@ def plan(candidates, defaults, n_folds):
     ]
 
 
-def series_of(candidate):
+def series_of(candidate: dict[str, Any]) -> tuple[Any, ...]:
     """Return what the candidates of one series have in common."""
     return tuple(identity(candidate.get(name)) for name in ACROSS)
 
 
-def _group_key(candidate):
+def _group_key(candidate: dict[str, Any]) -> tuple[Any, ...]:
     path = (*ALONG, *ACROSS)
     return tuple((name, identity(value)) for name, value in sorted(candidate.items()) if name not in path)
 
 
-def _batches(members, candidates, defaults, n_folds):
+def _batches(
+    members: list[int], candidates: Sequence[dict[str, Any]], defaults: dict[str, Any], n_folds: int
+) -> Iterator[tuple[tuple[int, ...], ...]]:
     """Yield the batches of a group, each as a tuple of columns."""
 
-    def values(number, *names):
+    def values(number: int, *names: str) -> list[Any]:
         own = {**defaults, **candidates[number]}
         return [own.get(name) if isinstance(own.get(name), Real) else 0.0 for name in names]
 
-    series: dict[tuple, list[int]] = defaultdict(list)
+    series: dict[tuple[Any, ...], list[int]] = defaultdict(list)
     for number in sorted(members, key=lambda number: values(number, *ACROSS, *ALONG)):
         series[series_of(candidates[number])].append(number)
     every = list(series.values())
     width = WIDTH if n_folds * -(-len(every) // WIDTH) >= TASKS else WIDTH // 2
     for first in range(0, len(every), width):
-        columns: dict[tuple, list[int]] = defaultdict(list)
+        columns: dict[tuple[Any, ...], list[int]] = defaultdict(list)
         for one in every[first : first + width]:
             for number in one:
                 columns[tuple(values(number, *ALONG))].append(number)

@@ -1,9 +1,15 @@
 """Dense stacks: Gram matrices as one array, in memory or in a memory map."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Self
+
 import numpy as np
 
 from localmkl import _checks
 from localmkl._devices import is_tensor
+from localmkl._types import Array, FilePath, Floats, Ints
 from localmkl.backends import load, one_blas_thread
 from localmkl.stacks.interface import Stack
 
@@ -39,7 +45,7 @@ class GramStack(Stack):
     (2, 3)
     """
 
-    def __new__(cls, grams=None, diagonals=None):
+    def __new__(cls, grams: Any = None, diagonals: Any = None) -> Any:
         """Return the stack that suits where the numbers are."""
         if cls is GramStack and _are_tensors(grams):
             from localmkl.stacks.device import DeviceGramStack
@@ -47,12 +53,12 @@ class GramStack(Stack):
             return object.__new__(DeviceGramStack)
         return object.__new__(cls)
 
-    def __init__(self, grams, diagonals=None):
+    def __init__(self, grams: Any, diagonals: Floats | None = None) -> None:
         super().__init__()
         self.grams = _checks.check_grams(grams)
         self._set_diagonals(diagonals)
 
-    def _set_diagonals(self, diagonals):
+    def _set_diagonals(self, diagonals: Floats | None) -> None:
         self._diagonals = None if diagonals is None else np.asarray(diagonals, dtype=np.float64)
         expected = tuple(self.grams.shape[:2])
         if self._diagonals is not None and self._diagonals.shape != expected:
@@ -61,7 +67,7 @@ class GramStack(Stack):
             )
 
     @classmethod
-    def open(cls, path):
+    def open(cls, path: FilePath) -> Self:
         """Open an ``.npy`` file of shape (n_kernels, n_rows, n_columns) as a memory map."""
         try:
             grams = np.lib.format.open_memmap(path, mode="r")
@@ -72,21 +78,21 @@ class GramStack(Stack):
         return cls(grams)
 
     @property
-    def n_kernels(self):
+    def n_kernels(self) -> int:
         """Number of kernels."""
         return self.grams.shape[0]
 
     @property
-    def whole_shape(self):
+    def whole_shape(self) -> tuple[int, int]:
         """Number of rows and columns of the stack that this one is a slice of."""
         return self.grams.shape[1:]
 
     @property
-    def dtype(self):
+    def dtype(self) -> np.dtype[Any]:
         """Type of the numbers."""
         return self.grams.dtype
 
-    def read(self, m, rows, columns):
+    def read(self, m: int, rows: Ints | None, columns: Ints | None) -> Floats:
         """Return a part of the m-th Gram of the whole stack, as a new array of float64."""
         gram = self.grams[m]
         if rows is None and columns is None:
@@ -100,11 +106,11 @@ class GramStack(Stack):
         return np.asarray(picked, dtype=np.float64)
 
     @property
-    def n_terms(self):
+    def n_terms(self) -> int:
         """Additions behind an entry of a product with vectors."""
         return self.shape[1]
 
-    def whole_diagonals(self):
+    def whole_diagonals(self) -> Floats:
         """Return ``k_m(x, x)`` of all rows of the whole stack, (n_kernels, n_rows)."""
         if self._diagonals is not None:
             return self._diagonals
@@ -115,7 +121,7 @@ class GramStack(Stack):
             "`GramStack(grams, diagonals=...)`."
         )
 
-    def combine(self, weights, memberships, out=None):  # noqa: D102
+    def combine(self, weights: Floats, memberships: Floats, out: Floats | None = None) -> Floats:  # noqa: D102
         if self._plain:
             return super().combine(weights, memberships, out)
         scaled = weights if self.factors is None else weights * self.factors
@@ -123,7 +129,9 @@ class GramStack(Stack):
             self.grams, self.rows, scaled, memberships, out, parallel=self.parallel
         )
 
-    def combine_several(self, weights, memberships, out, places):  # noqa: D102
+    def combine_several(  # noqa: D102
+        self, weights: Floats, memberships: Floats, out: Floats, places: Sequence[int]
+    ) -> None:
         if self._plain or len(weights) == 1:
             super().combine_several(weights, memberships, out, places)
             return
@@ -132,14 +140,14 @@ class GramStack(Stack):
         scaled = weights if self.factors is None else weights * self.factors
         combine_together(self.grams, self.rows, scaled, memberships, out, places, parallel=self.parallel)
 
-    def only_kernel(self, weights, memberships):  # noqa: D102
+    def only_kernel(self, weights: Floats, memberships: Floats) -> int | None:  # noqa: D102
         factor = (
             weights.item() * (1.0 if self.factors is None else self.factors[0]) if weights.size == 1 else 0.0
         )
         plain = factor == 1.0 and self.rows is None and self.dtype == np.float64
         return self.grams[0] if plain and np.all(memberships == 1.0) else None
 
-    def products(self, vectors, samples=None):  # noqa: D102
+    def products(self, vectors: Floats, samples: Ints | None = None) -> Floats:  # noqa: D102
         if self._plain:
             return super().products(vectors, samples)
         rows = self.rows
@@ -155,18 +163,18 @@ class GramStack(Stack):
             products *= self.factors[:, None]
         return products
 
-    def reading_order(self):  # noqa: D102
+    def reading_order(self) -> Ints | None:  # noqa: D102
         return None if self._plain else _order(self.rows)
 
     @property
-    def _plain(self):
+    def _plain(self) -> bool:
         return self.backend == "reference"
 
-    def only(self, m):  # noqa: D102
+    def only(self, m: int) -> Self:  # noqa: D102
         factors = None if self.factors is None else self.factors[m : m + 1]
         return self._with(grams=self.grams[m : m + 1], factors=factors)
 
-    def divided(self, scales, *, in_place):
+    def divided(self, scales: Floats, *, in_place: bool) -> GramStack:
         """Return the square stack ``K_m[i, k] scales_mi scales_mk``, in place or as a copy of the slice."""
         grams = self.grams if in_place else self.to_array()
         for gram, own in zip(grams, scales, strict=True):
@@ -174,7 +182,7 @@ class GramStack(Stack):
             gram *= own
         return GramStack(grams).vouch("finite", "symmetric")
 
-    def to_device(self, device):
+    def to_device(self, device: Any) -> GramStack:
         """Return the stack of these rows and columns on a device; None is here."""
         if device is None:
             return self
@@ -182,28 +190,28 @@ class GramStack(Stack):
 
         return grams_to(self, device)
 
-    def kernels_first(self):
+    def kernels_first(self) -> GramStack:
         """Return the stack of an array whose last axis counts the kernels, as MATLAB has it."""
         return GramStack(np.moveaxis(self.grams, 2, 0))
 
-    def sum(self):
+    def sum(self) -> float:
         """Return the sum of all numbers of the whole stack: one pass over it, the unit of cost."""
         return self.grams.sum()
 
     @property
-    def bytes_in_memory(self):  # noqa: D102
+    def bytes_in_memory(self) -> int:  # noqa: D102
         return 0 if isinstance(_owner(self.grams), np.memmap) else self.grams.nbytes
 
-    def contents(self):  # noqa: D102
+    def contents(self) -> Any:  # noqa: D102
         return self.grams, self.rows, self.columns
 
-    def detached(self):  # noqa: D102
+    def detached(self) -> tuple[Self, Any]:  # noqa: D102
         return self._with(grams=None), self.grams
 
-    def attached(self, array):  # noqa: D102
+    def attached(self, array: Any) -> Self:  # noqa: D102
         return self if array is None else self._with(grams=array)
 
-    def _check_at_once(self):
+    def _check_at_once(self) -> None:
         if self._plain or self.grams.shape[1] != self.grams.shape[2]:
             return
         from localmkl.backends.survey import survey
@@ -216,30 +224,30 @@ class GramStack(Stack):
                 _checks.check_definite_grams(self.grams, diagonals)
             self.vouch("finite", "symmetric")
 
-    def _check_finite(self):
+    def _check_finite(self) -> None:
         _checks.check_finite_grams(self.grams)
 
-    def _check_symmetric(self):
+    def _check_symmetric(self) -> None:
         _checks.check_training_grams(self.grams)
 
 
-def _order(rows):
+def _order(rows: Ints | None) -> Ints | None:
     """Return the order that makes rows follow each other; None if they do."""
     return None if rows is None or np.all(rows[1:] >= rows[:-1]) else np.argsort(rows, kind="stable")
 
 
-def _are_tensors(grams):
+def _are_tensors(grams: Any) -> bool:
     return is_tensor(grams) or (isinstance(grams, list | tuple) and len(grams) > 0 and is_tensor(grams[0]))
 
 
-def _owner(array):
+def _owner(array: Array) -> Any:
     """Return the array that the numbers of a view belong to."""
     while isinstance(array.base, np.ndarray) and not isinstance(array, np.memmap):
         array = array.base
     return array
 
 
-def cosine_scales(diagonals):
+def cosine_scales(diagonals: Floats) -> Floats:
     """Return ``1 / sqrt(k(x, x))``; zero where the diagonal vanishes.
 
     Examples
