@@ -1,5 +1,7 @@
 """A newcomer's first hour: awkward tables, slips of the pen, and what is said of them."""
 
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -154,3 +156,8 @@ def test_a_model_with_all_shared_is_called_by_what_it_is(call, table):
     assert "method     MKL (CLMKL with all shared), classification" in said
     assert "n_clusters" not in said
     assert "all one" not in said
+    call("report", "model.localmkl", "--folds", 2, "--out", "r.html")
+    page = Path("r.html").read_text(encoding="utf-8")
+    assert "<title>MKL (CLMKL with all shared): what matters where</title>" in page
+    assert "each predicted without having seen it, MKL predicts" in page
+    assert "CLMKL" not in page.replace("(CLMKL with all shared)", "").replace("CLMKLClassifier", "")

@@ -107,7 +107,7 @@ def write_report(
         sections, modes = all_sections(subject, quality, seconds, certainty)
     page = render(
         sections,
-        title=title or f"{subject.method}: what matters where",
+        title=title or f"{subject.called}: what matters where",
         lead=lead_sentences(subject, quality, certainty),
         facts=facts(subject, quality),
         modes=modes,
@@ -121,7 +121,7 @@ def write_report(
 
 def facts(subject, quality):
     """Return the few numbers that stand at the top, as (name, value)."""
-    shown = [("method", subject.method), ("training samples", f"{subject.n_train:,}")]
+    shown = [("method", subject.called), ("training samples", f"{subject.n_train:,}")]
     if subject.views:
         shown.append(("views", f"{len(subject.views):,}"))
     shown.append(("kernels", f"{len(subject.kernels):,}"))

@@ -209,12 +209,12 @@ def assess(subject, *, cv=5, baselines=True, seconds=None):
 
 def twin_baselines(subject):
     """Return the baselines that are the model itself by construction, each with the reason."""
-    twins, method = {}, subject.method
+    twins, method = {}, subject.family
     if method in ("CLMKL", "HLMKL") and subject.alike:
         n_clusters = local_memberships(subject.model, memberships_of(subject.model)).shape[1]
         twins["MKL"] = f"with one {subject.noun} the model is MKL"
-        if getattr(subject.model, "shared_", 0.0) == 1.0:
-            twins["MKL"] = f"all is shared; the model is {'UNIF' if subject.equal_weights else 'MKL'}"
+        if subject.all_shared:
+            twins["MKL"] = f"all is shared; the model is {subject.method}"
         elif n_clusters > 1:
             times = f", with C times {brief(strength(subject))}" if strength(subject) < 1.0 else ""
             twins["MKL"] = (

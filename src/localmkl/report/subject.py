@@ -159,7 +159,22 @@ class Subject:
 
     @property
     def method(self):
-        """The short name of the method; of a class of one's own that of its parent, or its own."""
+        """The short name of what was learned: with all shared, that is MKL or UNIF, whatever the class."""
+        return ("UNIF" if self.equal_weights else "MKL") if self.all_shared else self.family
+
+    @property
+    def called(self):
+        """The same, with the class where that is another: ``MKL (CLMKL with all shared)``."""
+        return f"{self.method} ({self.family} with all shared)" if self.all_shared else self.method
+
+    @property
+    def all_shared(self):
+        """Whether there are clusters or groups in name alone."""
+        return getattr(self.model, "shared_", 0.0) == 1.0
+
+    @property
+    def family(self):
+        """The short name of the class; of a class of one's own that of its parent, or its own."""
         names = [kind.__name__ for kind in type(self.model).__mro__]
         roots = [name.removesuffix("Classifier").removesuffix("Regressor") for name in names]
         return next((METHODS[root] for root in roots if root in METHODS), names[0])
@@ -307,7 +322,7 @@ class Subject:
     @property
     def equal_weights(self):
         """Whether all kernels weigh the same by construction, so that nothing is learned about them."""
-        return self.method == "UNIF" or bool(np.isinf(getattr(self.model, "p", 1.0)))
+        return self.family == "UNIF" or bool(np.isinf(getattr(self.model, "p", 1.0)))
 
     def _seen_by_landmarks(self, rows):
         """Do as `seen`, for a model that keeps no training rows but landmarks."""
