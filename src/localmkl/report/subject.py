@@ -29,7 +29,16 @@ from localmkl.explain import (
     training_rows,
 )
 from localmkl.kernels.stack import take_rows
-from localmkl.report.recognised import fingerprints, is_symmetric, marks
+from localmkl.report.recognised import (
+    MAYBE,
+    NEW,
+    SEEN,
+    is_symmetric,
+    is_training,
+    standing,
+    standing_by_landmarks,
+    training_names,
+)
 from localmkl.stacks import Stack
 from localmkl.views import as_views
 
@@ -304,48 +313,49 @@ class Subject:
         """Return rows as the model inside sees them."""
         return transformed(self.whole, X)
 
-    @cached_property
+    @property
     def seen(self):
-        """Mask of the rows of `X` that the model was trained on, (n,) of bool."""
+        """Mask of the rows of `X` that the model was trained on, or may have been, (n,) of bool."""
+        return self.standing != NEW
+
+    @property
+    def doubtful(self):
+        """Mask of the rows of `X` of which it cannot be told whether the model was trained on them."""
+        return self.standing == MAYBE
+
+    @cached_property
+    def standing(self):
+        """NEW, MAYBE or SEEN for each row of `X`: whether the model was trained on it, (n,)."""
         rows, model = self.transform(self.X), self.model
         grams = rows_of(rows)
         if isinstance(grams, Stack):
             origin, columns = model.columns_
             if grams.origin == origin:
-                return np.isin(grams.row_numbers(), columns)
-            return np.full(len(grams), is_symmetric(grams))
-        if hasattr(model, "features_"):
-            return self._seen_by_landmarks(rows)
-        known = set(marks(model, training_rows(model)))
-        return np.array([one in known for one in marks(model, rows)])
+                return np.where(np.isin(grams.row_numbers(), columns), SEEN, NEW)
+            return np.full(len(grams), SEEN if is_symmetric(grams) else NEW)
+        kept = standing_by_landmarks if hasattr(model, "features_") else standing
+        return kept(model, rows, self.names, training_names(self.given))
 
     @property
     def equal_weights(self):
         """Whether all kernels weigh the same by construction, so that nothing is learned about them."""
         return self.family == "UNIF" or bool(np.isinf(getattr(self.model, "p", 1.0)))
 
-    def _seen_by_landmarks(self, rows):
-        """Do as `seen`, for a model that keeps no training rows but landmarks."""
-        landmarks = self.model.features_.landmarks
-        known = set() if landmarks is None else set(fingerprints(landmarks))
-        marks = fingerprints(self.model._check_rows(rows, reset=False))
-        return self.all_seen(np.array([one in known for one in marks]))
-
-    def all_seen(self, seen):
-        """Return the mask of rows seen: as many as in the fit, with all its landmarks, are all of them."""
-        n_landmarks = self.model.features_.n_landmarks
-        if 0 < n_landmarks <= seen.sum() and len(seen) == self.n_train:
-            return np.ones(len(seen), dtype=bool)
-        return seen
-
     @cached_property
     def training(self):
         """The training rows and their targets where both are known, or None."""
         if self.train is not None:
             return self.train
-        if self.y is not None and self.seen.all() and self._is_training(self.y):
-            return self.X, self.truth(slice(None))
-        return None
+        whole = self.y is not None and (self.standing == SEEN).all() and self._is_training(self.y)
+        return (self.X, self.truth(slice(None))) if whole and self._lacks_nothing() else None
+
+    def _lacks_nothing(self):
+        """Whether rows that are all recognised have what they had in the training."""
+        if self.model._precomputed:
+            return True
+        if hasattr(self.model, "features_"):  # these keep no rows to compare with
+            return not self.views or bool(self.present(self.X).any(axis=0).all())
+        return is_training(self.model, self.transform(self.X))
 
     @cached_property
     def known(self):
