@@ -135,3 +135,74 @@ def test_searches_pipelines_groups_and_sequences_on_views_have_reports(tmp_path)
     assert "Importance of positions in view reads" in text
     assert "Quality by group" in text
     assert "have both views" in section(text)
+
+
+def only(views, *names):
+    """Return views of which all samples lack all but some."""
+    return Views({name: views.tables[name] if name in names else None for name in views.names}, len(views))
+
+
+def test_training_rows_that_come_with_fewer_views_are_not_held_out(tmp_path):
+    whole = Views({"rna": RNA, "clinic": CLINIC, "site": SITE})
+    model = MKLClassifier(KERNELS).fit(whole[TRAIN], Y[TRAIN])
+    both = np.arange(80, 100)
+    for names in (("rna",), ("rna", "site"), ("clinic",)):
+        found = Subject(model, only(whole, *names)[both], Y[both])
+        np.testing.assert_array_equal(found.seen, both < 90)
+        assert not found.doubtful.any()
+        assert assess(found).n_seen == 10
+    found = assess(Subject(model, only(whole, "rna")[TRAIN], Y[TRAIN]), cv=2)
+    assert found.kind == "training"  # without a view they are not what the model was trained on
+    given = {"X": only(whole, "rna")[TRAIN], "y": Y[TRAIN], "train": (whole[TRAIN], Y[TRAIN])}
+    assert assess(Subject(model, **given), cv=2).kind == "cross-validated"
+
+
+def test_a_training_row_that_has_a_view_more_may_be_one():
+    model = MKLClassifier(KERNELS).fit(VIEWS[TRAIN], Y[TRAIN])
+    whole = Views({"rna": RNA, "clinic": CLINIC, "site": SITE})
+    found = Subject(model, whole, Y)
+    lacked = ~(HAS_RNA & HAS_CLINIC)[TRAIN]
+    np.testing.assert_array_equal(found.seen, np.arange(N) < 90)
+    np.testing.assert_array_equal(found.doubtful[TRAIN], lacked)
+
+
+def test_rows_that_few_values_do_not_tell_from_training_rows_are_never_called_new(tmp_path):
+    whole = Views({"rna": RNA, "clinic": CLINIC, "site": SITE})
+    model = MKLClassifier(KERNELS).fit(whole[TRAIN], Y[TRAIN])
+    for rows in (TRAIN, TEST):
+        given = {"X": only(whole, "site")[rows], "y": Y[rows]}
+        assert Subject(model, **given).doubtful.all()
+        text = text_of(write_report(model, tmp_path / "r.html", **given))
+        assert "Measured on 90 samples, none surely new (90 cannot be told from training rows" in text
+        assert "eld-out" not in text
+        text = text_of(
+            write_report(model, tmp_path / "r.html", **given, train=(whole[TRAIN], Y[TRAIN]), cv=2)
+        )
+        assert "The rows given are not used, because none is surely new: 90 rows cannot be told" in text
+        assert "eld-out" not in text
+    sites = SITE.copy()
+    sites[100:110] = "breast"
+    found = Subject(model, only(Views({"rna": RNA, "clinic": CLINIC, "site": sites}), "site"), Y)
+    np.testing.assert_array_equal(np.flatnonzero(~found.seen), np.arange(100, 110))
+    text = text_of(write_report(model, tmp_path / "r.html", X=found.X, y=Y))
+    assert "Measured on held-out data: 10 samples" in text
+    assert "Left out, too: 170 rows that cannot be told from training rows by names and values." in text
+
+
+def test_names_tell_where_values_do_not():
+    whole = Views({"rna": RNA, "clinic": CLINIC, "site": SITE})
+    model = MKLClassifier(KERNELS).fit(whole[TRAIN], Y[TRAIN])
+    names = np.array([f"p{i}" for i in range(N)], dtype=object)
+    model.made_ = {"names": names[TRAIN], "kind": "views"}
+    both = np.arange(80, 100)
+    found = Subject(model, only(whole, "site")[both], Y[both], names=names[both])
+    np.testing.assert_array_equal(found.seen, both < 90)
+    assert not found.doubtful.any()
+    other = Views({"rna": RNA + 1e-3, "clinic": CLINIC, "site": SITE})  # as if rounded
+    found = Subject(model, only(other, "rna")[both], Y[both], names=names[both])
+    np.testing.assert_array_equal(found.doubtful, both < 90)
+    strange = Subject(model, only(whole, "site")[both], Y[both], names=[f"q{i}" for i in both])
+    assert strange.doubtful.all()  # the same samples may be called by other names
+    late = Views({"rna": (RNA[90:150], range(60)), "clinic": None, "site": SITE[90:]}, N - 90)
+    found = Subject(model, late, Y[90:], names=[f"q{i}" for i in range(90)])
+    assert not found.seen.any()  # most are new by their values, and all by their names

@@ -1,5 +1,7 @@
 """Several files, views of the same samples, joined by the names of their rows; words and texts in them."""
 
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -112,6 +114,28 @@ def test_defaults_searches_groups_features_and_other_losses_take_several_files(c
     call("fit", *files, *JOIN, "--rank", 10, "--gate", "rbf view=rna", "--exact-gap")
     call("predict", "model.localmkl", *files, "--out", "p.csv")
     call("report", "model.localmkl", *files, "--out", "r.html", "--folds", 0)
+
+
+@pytest.mark.parametrize("rank", [[], ["--rank", 10]])
+def test_training_rows_are_known_by_name_whatever_views_come(call, cohort, rank):
+    """With few views, they were taken for new ones, and a report called their quality held-out."""
+    call("fit", "rna.csv", "clinic.parquet", "sites.fa", *JOIN, "--method", "mkl", *rank)
+    clinic = cohort["clinic"][["stage", "sex", "age", "outcome"]].rename_axis("patient")
+    clinic[:N].to_csv("old.csv")
+    clinic[N - 10 :].to_csv("both.csv")
+    clinic.assign(age=50)[:N].to_csv("changed.csv")
+    said = call("predict", "model.localmkl", "clinic=old.csv", "--out", "p.csv").err
+    assert "on these rows, 60 of which the model was trained on\n" in said
+    call("report", "model.localmkl", "clinic=old.csv", "--out", "old.html", "--folds", 2)
+    assert "eld-out" not in Path("old.html").read_text(encoding="utf-8")
+    said = call("predict", "model.localmkl", "clinic=both.csv", "--out", "q.csv").err
+    assert "on these rows, 10 of which the model was trained on" in said
+    call("report", "model.localmkl", "clinic=both.csv", "--out", "both.html")
+    page = Path("both.html").read_text(encoding="utf-8")
+    n_new = 19 if rank else 20  # one has the age, sex and stage of a landmark
+    assert f"Measured on held-out data: {n_new} samples that the model was not trained on. 10 other" in page
+    call("report", "model.localmkl", "clinic=changed.csv", "--out", "changed.html", "--folds", 2)
+    assert "eld-out" not in Path("changed.html").read_text(encoding="utf-8")
 
 
 def test_what_names_leave_open_is_said_and_never_guessed(call, cohort):

@@ -1,5 +1,8 @@
 """A newcomer's first hour: awkward tables, slips of the pen, and what is said of them."""
 
+import re
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -154,3 +157,76 @@ def test_a_model_with_all_shared_is_called_by_what_it_is(call, table):
     assert "method     MKL (CLMKL with all shared), classification" in said
     assert "n_clusters" not in said
     assert "all one" not in said
+    call("report", "model.localmkl", "--folds", 2, "--out", "r.html")
+    page = Path("r.html").read_text(encoding="utf-8")
+    assert "<title>MKL (CLMKL with all shared): what matters where</title>" in page
+    assert "each predicted without having seen it, MKL predicts" in page
+    assert "CLMKL" not in page.replace("(CLMKL with all shared)", "").replace("CLMKLClassifier", "")
+
+
+@pytest.mark.parametrize("command", ["fit", "tune", "compare"])
+def test_rows_without_a_label_are_left_out_and_said_of_one_file_as_of_several(call, awkward, command):
+    options = [
+        "--target",
+        "Outcome",
+        "--impute",
+        "median",
+        *(["--splits", 2] if command == "compare" else []),
+    ]
+    options += {"fit": ["--method", "unif"], "tune": ["--C", "1", "--p", "1", "--folds", 2]}.get(command, [])
+    awkward.loc[[3, 8], "Outcome"] = None
+    awkward.to_csv("gaps.csv", index=False)
+    names = ["--names", "Patient ID"]
+    assert (
+        "Left out, without a label: 2 samples (line 5, line 10)." in call(command, "gaps.csv", *options).err
+    )
+    options += ["--force"]
+    said = call(command, "gaps.csv", *options, *names).err
+    assert "Left out, without a label: 2 samples (P-1003, P-1008)." in said
+    awkward[["Patient ID", "Age"]].to_csv("age.csv", index=False)
+    awkward[["Patient ID", "Stage", "Outcome"]].to_csv("clinic.csv", index=False)
+    said = call(command, "age.csv", "clinic.csv", *options, *names).err
+    assert "Left out, without a label: 2 samples (P-1003, P-1008)." in said
+
+
+def test_what_is_left_of_rows_without_a_label_is_what_a_file_without_them_gives(call, awkward):
+    given = ["--target", "Outcome", "--names", "Patient ID", "--groups", "Stage", "--impute", "median"]
+    awkward.drop(index=[0, 8]).to_csv("whole.csv", index=False)
+    awkward.assign(Outcome=awkward["Outcome"].where(~awkward.index.isin([0, 8]), "NA")).to_csv("gaps.csv")
+    for file in ("whole.csv", "gaps.csv"):
+        call("fit", file, *given, "--kernels", "rbf columns=Age", "--out", f"{file}.localmkl")
+        call("predict", f"{file}.localmkl", "whole.csv", "--out", f"{file}.p.csv")
+    assert Path("whole.csv.p.csv").read_text() == Path("gaps.csv.p.csv").read_text()
+    awkward.astype({"Age": object}).assign(Age=lambda rows: rows["Age"].where(rows.index != 9, "old")).assign(
+        Outcome=awkward["Outcome"].where(awkward.index != 8)
+    ).to_csv("wrong.csv", index=False)
+    said = call("fit", "wrong.csv", *given, "--kernels", "rbf columns=Age", code=FAILED).err
+    assert "line 11: the column 'Age' must hold numbers, got 'old'" in said
+
+
+def test_a_target_that_is_nearly_empty_is_refused(call, awkward):
+    awkward.loc[5:, "Outcome"] = None
+    awkward.to_csv("empty.csv", index=False)
+    said = call("fit", "empty.csv", "--target", "Outcome", code=FAILED).err
+    assert "line 7: must have a value in the target column 'Outcome', got none, as in 85 of 90 rows" in said
+    awkward[["Patient ID", "Age"]].to_csv("age.csv", index=False)
+    awkward[["Patient ID", "Stage", "Outcome"]].to_csv("clinic.csv", index=False)
+    given = ["--target", "Outcome", "--names", "Patient ID"]
+    assert "line 7: must have a value" in call("fit", "age.csv", "clinic.csv", *given, code=FAILED).err
+
+
+def test_records_without_a_label_are_left_out_and_said(call, fasta):
+    text = fasta.train.read_text()
+    first = text.split(maxsplit=1)[0][1:]
+    fasta.train.write_text(re.sub(r" label=\w+", "", text, count=1))
+    assert (
+        f"Left out, without a label: 1 sample ({first})." in call("fit", fasta.train, "--method", "unif").err
+    )
+    labels = re.findall(r">(\w+) label=(\w+)", text)
+    Path("labels.tsv").write_text("".join(f"{name}\t{label}\n" for name, label in labels[2:]))
+    options = ["--labels", "labels.tsv", "--method", "unif", "--force"]
+    said = call("fit", fasta.train, *options).err
+    assert f"Left out, without a label: 2 samples ({first}, {labels[1][0]})." in said
+    fasta.train.write_text(re.sub(r" label=\w+", "", text))
+    said = call("fit", fasta.train, "--method", "unif", "--force", code=FAILED).err
+    assert "must have `label=...` in its header, it has none" in said

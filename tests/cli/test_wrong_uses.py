@@ -27,7 +27,7 @@ def refused(call, *arguments, code, out="model.localmkl"):
 @pytest.mark.parametrize(
     ("options", "code", "words"),
     [
-        (["--target", "stat"], FAILED, "must have the column 'stat', it has id, view0_0"),
+        (["--target", "stat"], FAILED, "must have the column 'stat' of --target, it has id, view0_0"),
         ([], MISUSED, "--target must name a column"),
         (
             ["--target", "state", "--kernels", "rfb"],

@@ -19,17 +19,17 @@ from typing import Any
 import numpy as np
 
 from localmkl._archive import is_archive
-from localmkl._checks import listed
+from localmkl._checks import is_missing, listed
 from localmkl._resources import available_memory
 from localmkl._spelling import meant
 from localmkl._warnings import warn
 from localmkl.cli.voice import Misuse
 from localmkl.datasets.delimited import field_at
-from localmkl.datasets.fasta import read_fasta, read_header_values
+from localmkl.datasets.fasta import read_fasta, read_header_values, read_label_file
 from localmkl.datasets.gram_files import read_grams, read_row_variable
 from localmkl.datasets.labels import MISSING, as_labels
 from localmkl.datasets.opening import OPENERS, check_regular, file_kind, read_text
-from localmkl.datasets.tables import column_labels, read_table, table_pieces
+from localmkl.datasets.tables import column_labels, joined_labels, read_table, table_pieces, unlabelled
 
 TABLE, SEQUENCES, GRAMS = "table", "sequences", "grams"
 MATRIX, OMICS, VIEWS = "matrix", "omics", "views"
@@ -63,6 +63,9 @@ LARGE_BYTES = 2**28
 
 COMPRESSED = 5
 """Times that a text is larger than its compressed file, about."""
+
+MOST_UNLABELLED = 0.9
+"""Share of the rows that may lack a label: a column that is emptier is hardly the one that was meant."""
 
 POSITIVE, NEGATIVE = 1, -1
 """Labels of the sequences of two files."""
@@ -181,6 +184,13 @@ class Content:
         kept = {name: None if column is None else column[has] for name, column in kept.items()}
         return replace(self, rows=self.rows[has], **kept), np.asarray(self.names)[~has].tolist()
 
+    def chosen(self, rows):
+        """Return some rows of a table or of sequences."""
+        kept = {name: getattr(self, name) for name in ("y", "names", "groups")}
+        kept = {name: None if column is None else column[rows] for name, column in kept.items()}
+        table = self.rows.iloc[rows].reset_index(drop=True) if self.kind == TABLE else self.rows[rows]
+        return replace(self, rows=table, numbers=rows, **kept)
+
     def take(self, rows):
         """Return the Grams of some rows with each other."""
         y, groups = (None if column is None else column[rows] for column in (self.y, self.groups))
@@ -190,6 +200,52 @@ class Content:
 def counted(names):
     """Return how many samples some names are, and the first of them, in words."""
     return f"{len(names)} sample{'s' * (len(names) > 1)} ({listed(names)})"
+
+
+def without_label(names):
+    """Return what is said of samples that are left out of a fit; nothing if there are none."""
+    return [f"Left out, without a label: {counted(names)}."] if len(names) else []
+
+
+def has_labels(n_without, n_rows):
+    """Whether enough rows have a label to leave out the others, and not to doubt the column."""
+    return n_without <= MOST_UNLABELLED * n_rows
+
+
+def _labelled_rows(content, column):
+    """Return the rows of a table that have a label, and say which have none.
+
+    Nearly empty columns are an error that names the first empty field.
+    """
+    empty, target = unlabelled(content.path, column), column.name
+    if not has_labels(len(empty), len(column)):
+        place, came = content.place(empty[0], target)
+        raise ValueError(
+            f"{str(content.path)!r}, {place}: must have a value in the target column {target!r}, got "
+            f"{repr(came) if came else 'none'}, as in {len(empty)} of {len(column)} rows; fill them in, or "
+            "name another column."
+        )
+    rows = np.delete(np.arange(len(column)), empty)
+    y = joined_labels(content.path, [column.to_numpy()[rows]])
+    if not len(empty):
+        return replace(content, y=y)
+    names = content.names
+    if names is None:  # lines, of those alone that are shown: each is looked up in the file
+        names = np.array([f"row {row}" for row in range(len(column))], dtype=object)
+        for row in _shown(empty):
+            names[row] = content.place(row, target)[0]
+    said = without_label(names[empty].tolist())
+    return replace(content.chosen(rows), y=y, said=(*content.said, *said))
+
+
+def _shown(rows, most=10):
+    """Return those of many rows that `listed` shows."""
+    return rows if len(rows) <= most else [*rows[: most - 1], rows[-1]]
+
+
+def is_gap(value):
+    """Whether a value stands for none, also one that is written."""
+    return is_missing(value) or (isinstance(value, str) and value.strip() in MISSING)
 
 
 def kind_of(path):
@@ -258,15 +314,14 @@ def read_labelled(path, asked):
     if asked.negative is not None:
         return _two_classes(path, asked)
     if kind == TABLE:
-        text = [name for name in (asked.names, asked.groups) if name is not None]
-        frame, y = read_table(path, target=asked.target, header=asked.header, text=text)
-        return set_apart(Content(path, TABLE, frame, y, header=asked.header), asked.names, asked.groups)
+        text = [name for name in (asked.target, asked.names, asked.groups) if name is not None]
+        frame = read_table(path, header=asked.header, text=text).frame
+        content = Content(path, TABLE, frame, None, header=asked.header)
+        column = _column_of(content, asked.target, "--target")
+        content = replace(content, rows=frame.drop(columns=asked.target))
+        return _labelled_rows(set_apart(content, asked.names, asked.groups), column)
     if kind == SEQUENCES:
-        labels = f"header:{asked.target or 'label'}" if asked.labels is None else asked.labels
-        content = _sequences(path, read_fasta(path, labels=labels, unique_names=False))
-        return (
-            content if asked.groups is None else replace(content, groups=_header_groups(path, asked.groups))
-        )
+        return _labelled_sequences(path, asked)
     if (asked.target is None) == (asked.labels is None):
         raise Misuse(
             "The labels of a Gram file must be named, by --target VARIABLE of the file or by --labels FILE."
@@ -276,6 +331,27 @@ def read_labelled(path, asked):
         y = _label_lines(asked.labels, len(grams))
     groups = None if asked.groups is None else read_row_variable(path, asked.groups, len(grams))
     return Content(path, kind, grams, y, groups=groups)
+
+
+def _labelled_sequences(path, asked):
+    """Return the records of a FASTA file that have a label, and say which have none."""
+    labels = f"header:{asked.target or 'label'}" if asked.labels is None else asked.labels
+    groups = None if asked.groups is None else _header_groups(path, asked.groups)
+    try:
+        return replace(_sequences(path, read_fasta(path, labels=labels, unique_names=False)), groups=groups)
+    except ValueError:
+        records = read_fasta(path, unique_names=asked.labels is not None)
+        if asked.labels is None:
+            values = read_header_values(path, asked.target or "label")
+        else:
+            given = read_label_file(asked.labels)
+            values = np.array([given.get(name) for name in records.names], dtype=object)
+        without = np.array([is_gap(value) for value in values], dtype=bool)
+        if not without.any() or not has_labels(int(without.sum()), len(without)):
+            raise
+    rows, said = np.flatnonzero(~without), without_label(records.names[without].tolist())
+    content = replace(_sequences(path, records), groups=groups).chosen(rows)
+    return replace(content, y=as_labels(values[rows]), said=tuple(said))
 
 
 def read_rows(path, asked):

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from localmkl._checks import is_missing, listed
+from localmkl._checks import listed
 from localmkl._spelling import meant
 from localmkl.cli.columns import as_word
 from localmkl.cli.files import (
@@ -24,12 +24,15 @@ from localmkl.cli.files import (
     VIEWS,
     Content,
     counted,
+    has_labels,
+    is_gap,
     kind_of,
     read_rows,
+    without_label,
 )
 from localmkl.cli.voice import Misuse
 from localmkl.datasets.fasta import read_fasta, read_header_values, read_label_file
-from localmkl.datasets.labels import MISSING, as_labels
+from localmkl.datasets.labels import as_labels
 from localmkl.datasets.opening import OPENERS
 from localmkl.datasets.tables import read_table
 
@@ -200,12 +203,8 @@ def _set_apart(content, names, asked):
 
 def _as_written(column):
     values = np.empty(len(column), dtype=object)
-    values[:] = [None if _is_gap(value) else value for value in column.tolist()]
+    values[:] = [None if is_gap(value) else value for value in column.tolist()]
     return values
-
-
-def _is_gap(value):
-    return is_missing(value) or (isinstance(value, str) and value.strip() in MISSING)
 
 
 def _if_any(values):
@@ -279,7 +278,8 @@ def _column_of(what, parts, asked, labelled):
     (holder,) = holders
     values = getattr(holder, what)
     without = [row for row, value in enumerate(values) if value is None]
-    if without and labelled:
+    needed = what != "y" or not has_labels(len(without), len(values))
+    if without and labelled and needed:
         place, _ = holder.place(without[0], name)
         raise ValueError(
             f"{str(holder.path)!r}, {place}: must have a value in {name!r} of {option}, got none; fill it "
@@ -322,7 +322,7 @@ def _samples(names, parts, labels, holder, labelled):
             f"No row of {str(path)!r} ({names}) belongs to a sample with a label ({listed(chosen, 3)}); "
             "names must be equal letter by letter, and rows of other samples are put into one file."
         )
-    return chosen, said + [f"Left out, without a label: {counted(unlabelled)}."] * bool(unlabelled)
+    return chosen, said + without_label(unlabelled)
 
 
 def _restricted(part, chosen):
@@ -346,7 +346,7 @@ def _values(labels, chosen):
 def told(content):
     """Return what is to be said of files that were joined: who has which view, and what names leave open."""
     if content.parts is None:
-        return []
+        return list(content.said)
     from localmkl.estimators.groups import rows_of
 
     return [_shares(rows_of(content.rows)), *content.said]

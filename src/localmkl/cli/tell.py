@@ -24,7 +24,7 @@ def describe_model(subject):
     shares = kernel_shares(model)
     parameters = _parameters(model)
     record = {
-        "method": subject.method,
+        "method": subject.family,
         "task": "classification" if subject.classifier else "regression",
         "classes": model.classes_.tolist() if subject.classifier else None,
         "training_rows": subject.n_train,
@@ -54,7 +54,7 @@ def describe_model(subject):
             "candidates": len(subject.search.cv_results_["params"]),
             "chosen": _plain(subject.search.best_params_),
         }
-    return record, _model_text(record)
+    return record, _model_text(record, subject.called)
 
 
 def _decisive(search):
@@ -89,11 +89,9 @@ def _sizes(model):
     return [1.0, *sizes] if shared_part(model) else sizes
 
 
-def _model_text(record):
-    method, unused = record["method"], set()
-    if record["parameters"].get("shared") == 1.0:  # clusters make no difference
-        method = f"{'UNIF' if record['equal_weights'] else 'MKL'} ({method} with all shared)"
-        unused = {"n_clusters", "evenness"}
+def _model_text(record, method):
+    """Return the lines on a model; with all shared, clusters make no difference."""
+    unused = {"n_clusters", "evenness"} if record["parameters"].get("shared") == 1.0 else set()
     parameters = ", ".join(
         f"{name} {_number(value)}"
         for name, value in record["parameters"].items()

@@ -36,6 +36,7 @@ from localmkl.kernels.stack import take_rows
 from localmkl.kernels.viewed import ViewKernel
 from localmkl.persistence import load
 from localmkl.report.metrics import BELOW, BRIER, LOG_LOSS, PINBALL, choose_metrics
+from localmkl.report.recognised import MAYBE, SEEN, beside_landmarks
 from localmkl.report.subject import Subject, predicted
 
 CONTRIBUTION_ENTRIES = 2**24
@@ -387,8 +388,8 @@ class Tally:
         decisions = np.array([row[min(2, width - 1) : width] for row in rows], dtype=float)
         decisions = decisions[:, 0] if decisions.shape[1] == 1 else decisions
         guesses = np.array([row[1] for row in rows])
-        seen = Subject(self.subject.given, content.rows).seen
-        self.parts.append((content.y, guesses, decisions, seen))
+        shown = Subject(self.subject.given, content.rows, names=content.names)
+        self.parts.append((content.y, guesses, decisions, shown.standing))
 
     @property
     def _n_classes(self):
@@ -403,19 +404,19 @@ class Tally:
             y = _as_known(self.subject, replace(self.last, y=joined_labels(self.last.path, y)))
         else:
             (y,) = y
-        guesses, decisions, seen = map(np.concatenate, predicted)
+        guesses, decisions, standing = map(np.concatenate, predicted)
         if hasattr(self.subject.model, "features_"):
-            seen = self.subject.all_seen(seen)
-        return score(self.subject, y, guesses, decisions, seen)
+            standing = beside_landmarks(self.subject.model, standing)
+        return score(self.subject, y, guesses, decisions, standing)
 
 
-def score(subject, y, guesses, decisions, seen):
+def score(subject, y, guesses, decisions, standing):
     """Return the scores of predictions, by metric, and a sentence on them.
 
     Rows with labels that the model does not know are left out, and said.
     """
     truth = copy(subject)
-    truth.y, truth.seen = y, seen
+    truth.y, truth.standing = y, standing
     chosen = np.flatnonzero(truth.known)
     if not len(chosen):
         return {}, (
@@ -441,9 +442,10 @@ def _said(scores, truth, n_scored):
     )
     whole = n_scored == len(truth.y)
     text += " on these rows" if whole else f" on {n_scored} of {len(truth.y)} rows"
-    n_seen = int((truth.seen & truth.known).sum())
-    least = "at least " if hasattr(truth.model, "features_") and n_seen < len(truth.y) else ""
-    text += f", {least}{n_seen} of which the model was trained on" if n_seen else ""
+    n_seen, n_doubtful = (int((truth.known & (truth.standing == what)).sum()) for what in (SEEN, MAYBE))
+    text += f", {n_seen} of which the model was trained on" if n_seen else ""
+    if n_doubtful:
+        text += f"; whether it was trained on {n_doubtful} {'more' if n_seen else 'of them'} cannot be told"
     return text if whole else f"{text}; the others have labels new to the model: {listed(truth.strange)}"
 
 

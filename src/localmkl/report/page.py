@@ -45,14 +45,15 @@ def write_report(
         The samples to show. With precomputed kernels, their Grams with the training rows. By default the
         training rows, where the model keeps them.
     y : array-like of shape (n_samples,), optional
-        Their targets. Quality is measured on those rows that the model was not trained on. If it was trained
-        on all of them, it is cross-validated.
+        Their targets. Quality is measured on those rows that the model was surely not trained on. If there
+        are none, it is cross-validated.
     train : tuple (X, y) or (X, y, groups), optional
         The training data: needed beside held-out data for the baselines and the bound.
     groups : array-like of shape (n_samples,), optional
         The groups of the rows of `X`, for a model with ``gate="groups"`` that finds them in no column.
     names : sequence of str, optional
-        Names of the rows of `X`.
+        Names of the rows of `X`. A model of the command line that was fitted with names knows its training
+        rows by them, too.
     kernel_names : sequence of str, optional
     title : str, optional
     cv : int, default=5
@@ -107,7 +108,7 @@ def write_report(
         sections, modes = all_sections(subject, quality, seconds, certainty)
     page = render(
         sections,
-        title=title or f"{subject.method}: what matters where",
+        title=title or f"{subject.called}: what matters where",
         lead=lead_sentences(subject, quality, certainty),
         facts=facts(subject, quality),
         modes=modes,
@@ -121,7 +122,7 @@ def write_report(
 
 def facts(subject, quality):
     """Return the few numbers that stand at the top, as (name, value)."""
-    shown = [("method", subject.method), ("training samples", f"{subject.n_train:,}")]
+    shown = [("method", subject.called), ("training samples", f"{subject.n_train:,}")]
     if subject.views:
         shown.append(("views", f"{len(subject.views):,}"))
     shown.append(("kernels", f"{len(subject.kernels):,}"))

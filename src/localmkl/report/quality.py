@@ -124,6 +124,8 @@ class Quality:
     n_folds : int
     n_seen : int
         Rows that were left out because the model was trained on them.
+    n_doubtful : int
+        Rows of which it cannot be told whether the model was trained on them; left out where others are new.
     n_strange : int
         Rows that were left out because the model does not know their labels.
     n_unfinished : int
@@ -156,6 +158,7 @@ class Quality:
     floor_by_cluster: list[float]
     n_folds: int = 0
     n_seen: int = 0
+    n_doubtful: int = 0
     n_strange: int = 0
     n_unfinished: int = 0
     tuned: bool = False
@@ -200,6 +203,7 @@ def assess(subject, *, cv=5, baselines=True, seconds=None):
             kind, X, y, found, facts = _on_held_out(subject, names, rivals)
         else:
             kind, X, y, found, facts = _by_folds(subject, names, rivals, cv)
+    facts["n_doubtful"] = int((subject.known & subject.doubtful).sum())
     facts["others"] = {name: found.pop(name)[0] for name in rivals if name in found}
     facts["groups"] = subject.groups_in(X) if subject.grouped else None
     facts["present"] = subject.present(X) if subject.views else None
@@ -209,12 +213,12 @@ def assess(subject, *, cv=5, baselines=True, seconds=None):
 
 def twin_baselines(subject):
     """Return the baselines that are the model itself by construction, each with the reason."""
-    twins, method = {}, subject.method
+    twins, method = {}, subject.family
     if method in ("CLMKL", "HLMKL") and subject.alike:
         n_clusters = local_memberships(subject.model, memberships_of(subject.model)).shape[1]
         twins["MKL"] = f"with one {subject.noun} the model is MKL"
-        if getattr(subject.model, "shared_", 0.0) == 1.0:
-            twins["MKL"] = f"all is shared; the model is {'UNIF' if subject.equal_weights else 'MKL'}"
+        if subject.all_shared:
+            twins["MKL"] = f"all is shared; the model is {subject.method}"
         elif n_clusters > 1:
             times = f", with C times {brief(strength(subject))}" if strength(subject) < 1.0 else ""
             twins["MKL"] = (
@@ -256,7 +260,7 @@ def _on_held_out(subject, names, rivals):
         took = time.perf_counter() - start
         inner = rival[-1] if isinstance(rival, Pipeline) else rival
         found[name] = decide(rival, X), getattr(inner, "duality_gap_", None), took
-    n_seen = int((subject.known & subject.seen).sum())
+    n_seen = int((subject.known & subject.seen & ~subject.doubtful).sum())
     return HELD_OUT, X, y, found, {"n_seen": n_seen, "n_strange": int((~subject.known).sum())}
 
 

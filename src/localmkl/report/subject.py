@@ -29,7 +29,16 @@ from localmkl.explain import (
     training_rows,
 )
 from localmkl.kernels.stack import take_rows
-from localmkl.report.recognised import fingerprints, is_symmetric, marks
+from localmkl.report.recognised import (
+    MAYBE,
+    NEW,
+    SEEN,
+    is_symmetric,
+    is_training,
+    standing,
+    standing_by_landmarks,
+    training_names,
+)
 from localmkl.stacks import Stack
 from localmkl.views import as_views
 
@@ -159,7 +168,22 @@ class Subject:
 
     @property
     def method(self):
-        """The short name of the method; of a class of one's own that of its parent, or its own."""
+        """The short name of what was learned: with all shared, that is MKL or UNIF, whatever the class."""
+        return ("UNIF" if self.equal_weights else "MKL") if self.all_shared else self.family
+
+    @property
+    def called(self):
+        """The same, with the class where that is another: ``MKL (CLMKL with all shared)``."""
+        return f"{self.method} ({self.family} with all shared)" if self.all_shared else self.method
+
+    @property
+    def all_shared(self):
+        """Whether there are clusters or groups in name alone."""
+        return getattr(self.model, "shared_", 0.0) == 1.0
+
+    @property
+    def family(self):
+        """The short name of the class; of a class of one's own that of its parent, or its own."""
         names = [kind.__name__ for kind in type(self.model).__mro__]
         roots = [name.removesuffix("Classifier").removesuffix("Regressor") for name in names]
         return next((METHODS[root] for root in roots if root in METHODS), names[0])
@@ -289,48 +313,49 @@ class Subject:
         """Return rows as the model inside sees them."""
         return transformed(self.whole, X)
 
-    @cached_property
+    @property
     def seen(self):
-        """Mask of the rows of `X` that the model was trained on, (n,) of bool."""
+        """Mask of the rows of `X` that the model was trained on, or may have been, (n,) of bool."""
+        return self.standing != NEW
+
+    @property
+    def doubtful(self):
+        """Mask of the rows of `X` of which it cannot be told whether the model was trained on them."""
+        return self.standing == MAYBE
+
+    @cached_property
+    def standing(self):
+        """NEW, MAYBE or SEEN for each row of `X`: whether the model was trained on it, (n,)."""
         rows, model = self.transform(self.X), self.model
         grams = rows_of(rows)
         if isinstance(grams, Stack):
             origin, columns = model.columns_
             if grams.origin == origin:
-                return np.isin(grams.row_numbers(), columns)
-            return np.full(len(grams), is_symmetric(grams))
-        if hasattr(model, "features_"):
-            return self._seen_by_landmarks(rows)
-        known = set(marks(model, training_rows(model)))
-        return np.array([one in known for one in marks(model, rows)])
+                return np.where(np.isin(grams.row_numbers(), columns), SEEN, NEW)
+            return np.full(len(grams), SEEN if is_symmetric(grams) else NEW)
+        kept = standing_by_landmarks if hasattr(model, "features_") else standing
+        return kept(model, rows, self.names, training_names(self.given))
 
     @property
     def equal_weights(self):
         """Whether all kernels weigh the same by construction, so that nothing is learned about them."""
-        return self.method == "UNIF" or bool(np.isinf(getattr(self.model, "p", 1.0)))
-
-    def _seen_by_landmarks(self, rows):
-        """Do as `seen`, for a model that keeps no training rows but landmarks."""
-        landmarks = self.model.features_.landmarks
-        known = set() if landmarks is None else set(fingerprints(landmarks))
-        marks = fingerprints(self.model._check_rows(rows, reset=False))
-        return self.all_seen(np.array([one in known for one in marks]))
-
-    def all_seen(self, seen):
-        """Return the mask of rows seen: as many as in the fit, with all its landmarks, are all of them."""
-        n_landmarks = self.model.features_.n_landmarks
-        if 0 < n_landmarks <= seen.sum() and len(seen) == self.n_train:
-            return np.ones(len(seen), dtype=bool)
-        return seen
+        return self.family == "UNIF" or bool(np.isinf(getattr(self.model, "p", 1.0)))
 
     @cached_property
     def training(self):
         """The training rows and their targets where both are known, or None."""
         if self.train is not None:
             return self.train
-        if self.y is not None and self.seen.all() and self._is_training(self.y):
-            return self.X, self.truth(slice(None))
-        return None
+        whole = self.y is not None and (self.standing == SEEN).all() and self._is_training(self.y)
+        return (self.X, self.truth(slice(None))) if whole and self._lacks_nothing() else None
+
+    def _lacks_nothing(self):
+        """Whether rows that are all recognised have what they had in the training."""
+        if self.model._precomputed:
+            return True
+        if hasattr(self.model, "features_"):  # these keep no rows to compare with
+            return not self.views or bool(self.present(self.X).any(axis=0).all())
+        return is_training(self.model, self.transform(self.X))
 
     @cached_property
     def known(self):

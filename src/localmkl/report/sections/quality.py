@@ -18,6 +18,9 @@ from localmkl.report.sections.quality_figures import (
     roc_figure,
 )
 
+ALIKE = "cannot be told from training rows by names and values"
+"""Said of rows that may have been trained on."""
+
 
 def quality_section(subject, found):
     """Return the quality with its baselines, overall and by cluster; or say that it is not known."""
@@ -76,6 +79,8 @@ def kind_text(subject, found):
         if found.n_seen:
             verb = "was" if found.n_seen == 1 else "were"
             text += f" {count(found.n_seen, 'other row')} given {verb} in its training data and left out."
+        if found.n_doubtful:
+            text += f" Left out, too: {count(found.n_doubtful, 'row')} that {ALIKE}."
         if not found.baselines and not found.twins:
             text += " Baselines are missing: they need the training data, or were not asked for."
     elif found.kind == CROSS_VALIDATED:
@@ -83,6 +88,9 @@ def kind_text(subject, found):
             f"Cross-validated on the training data: {n} in {found.n_folds} folds, each predicted by a model "
             "fitted without it."
         )
+        if found.n_doubtful:
+            given = count(found.n_doubtful, "row")
+            text += f" The rows given are not used, because none is surely new: {given} {ALIKE}."
         if found.why:
             text += f" There are not more folds because {found.why}."
         if found.tuned:
@@ -92,9 +100,12 @@ def kind_text(subject, found):
                 " The clusters of these models were learned without the unlabelled samples that this one had."
             )
     else:
+        what = f"training data, {n} that the model has seen: these numbers are too good"
+        if found.n_doubtful:
+            what = f"{n}, none surely new ({found.n_doubtful:,} {ALIKE}): these numbers may be too good"
         text = (
-            f"Measured on training data, {n} that the model has seen: these numbers are too good, and do not "
-            f"tell how well new samples are predicted. There is no cross-validation: {found.why}."
+            f"Measured on {what}, and do not tell how well new samples are predicted. There is no "
+            f"cross-validation: {found.why}."
         )
         if subject.probable:
             text += " Whether probabilities hold cannot be told either: there is no reliability diagram."

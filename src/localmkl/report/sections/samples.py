@@ -60,7 +60,8 @@ def samples_text(subject, certainty, best, worst):
     )
     text += f"the {len(worst)} least clear."
     if subject.seen.all():
-        text += " The model was trained on these samples: on new ones it is likely to err more often."
+        verb = "may have been" if subject.doubtful.any() else "was"
+        text += f" The model {verb} trained on these samples: on new ones it is likely to err more often."
     return text
 
 

@@ -47,7 +47,7 @@ def training_section(subject, seconds=None):
     """Return the section on data, kernels, parameters and certificate."""
     model = subject.model
     text = [
-        f"{subject.method} {_explanation(subject)}. It was trained on "
+        f"{subject.called} {_explanation(subject)}. It was trained on "
         f"{count(subject.n_train, 'sample')}{_classes(subject)}, {_shape(subject)}, seen through "
         f"{count(len(subject.kernels), 'kernel')}. A kernel is a measure of how alike two samples are; the "
         "model decides by a weighted sum of them.",
@@ -92,9 +92,8 @@ def training_section(subject, seconds=None):
 def _explanation(subject):
     """Say in a clause what the method does, with what is shared and whose weights are learned."""
     what = EXPLANATIONS.get(subject.method, "is a method of its own")
-    if getattr(subject.model, "shared_", 0.0) == 1.0:
-        alone = "UNIF" if subject.equal_weights else "MKL"
-        return f"{EXPLANATIONS[alone]}{'; ' if subject.equal_weights else ': '}all is shared"
+    if subject.all_shared:
+        return what
     if subject.noun == "group" and subject.alike:
         return f"{EXPLANATIONS['MKL']}: there is one group"
     if subject.noun == "group":
