@@ -16,7 +16,7 @@ distributed = pytest.importorskip("distributed")
 @pytest.fixture(scope="module")
 def client():
     """A cluster without processes: mistakes are found before there is much to do."""
-    options = {"n_workers": 1, "threads_per_worker": 1, "dashboard_address": None, "memory_limit": 0}
+    options = {"n_workers": 1, "threads_per_worker": 1, "dashboard_address": ":0", "memory_limit": 0}
     with (
         distributed.LocalCluster(processes=False, **options) as cluster,
         distributed.Client(cluster) as client,

@@ -18,7 +18,7 @@ GRID = {"C": 10.0 ** np.arange(-3.0, 3.0, 0.25), "evenness": [0.5, 0.7, 0.9], "p
 
 @pytest.fixture(scope="module")
 def client():
-    options = {"n_workers": 2, "threads_per_worker": 1, "processes": True, "dashboard_address": None}
+    options = {"n_workers": 2, "threads_per_worker": 1, "processes": True, "dashboard_address": ":0"}
     with (
         distributed.LocalCluster(host="127.0.0.1", **options) as cluster,
         distributed.Client(cluster) as client,
