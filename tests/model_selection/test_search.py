@@ -70,7 +70,7 @@ def decisions(model, X, y):
     return float(np.sum(values * np.arange(1.0, values.size + 1.0).reshape(values.shape)) / values.size)
 
 
-# LMKL is not convex: where the Grams of a fold differ from those of all rows by rounding, it may end elsewhere.
+# LMKL is not convex: where Grams of a fold differ from those of all rows by rounding, it may end elsewhere.
 CONVEX = [cls for cls in CLASSIFIERS + REGRESSORS if cls not in (LMKLClassifier, LMKLRegressor)]
 
 
