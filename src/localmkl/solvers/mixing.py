@@ -11,8 +11,8 @@ products that the steps have read anyway: a problem of a few variables.
 import numpy as np
 from scipy.optimize import minimize
 
-LAST = 10
-"""Steps whose dual variables are kept."""
+LAST = 8
+"""Steps whose dual variables and products are kept: together a small share of the stack."""
 FEWEST = 4
 """Steps from which on there is something to mix."""
 EVERY = 3
@@ -31,8 +31,10 @@ class Mixture:
         self.waited = 0
 
     def note(self, alpha, products, gap):
-        """Keep the dual variables of a step, and their products K_m u_j on all rows."""
+        """Keep the dual variables of a step, and their products K_m u_j on all rows, where p = 1."""
         problem = self.problem
+        if problem.p != 1:
+            return
         value = float(problem.loss.dual_terms(alpha, problem.y, problem.C).sum())
         self.kept = [*self.kept, (alpha.copy(), products, value)][-LAST:]
         self.gaps.append(gap)
@@ -42,7 +44,7 @@ class Mixture:
     def pays(self):
         """Whether the last step has brought so little that a mixture may bring more."""
         slow = len(self.gaps) > 1 and self.gaps[-1] > ENOUGH * min(self.gaps[:-1])
-        return self.problem.p == 1 and slow and len(self.kept) >= FEWEST and self.waited >= EVERY
+        return slow and len(self.kept) >= FEWEST and self.waited >= EVERY
 
     def best(self):
         """Return the mixture with the largest dual value; it is feasible but for rounding."""
