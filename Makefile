@@ -22,7 +22,7 @@ test: $(VENV)/.dev  ## run all tests; those of devices too, if PyTorch is there
 
 test-lowest: $(LOWEST)/.dev  ## run all tests with the lowest versions that pyproject.toml allows, on Python 3.11
 	# Old versions warn of what is newer than they are.
-	NUMBA_CACHE_DIR=$(LOWEST)/numba $(LOWEST)/bin/python -m pytest -n $(JOBS) -W ignore::DeprecationWarning
+	NUMBA_CACHE_DIR=$(CURDIR)/$(LOWEST)/numba $(LOWEST)/bin/python -m pytest -n $(JOBS) -W ignore::DeprecationWarning
 
 coverage: $(VENV)/.dev  ## run all tests, and say which lines and branches of the package none of them runs
 	$(BIN)/python -m pip install --quiet --group coverage
