@@ -50,6 +50,7 @@ def test_many_kernels_of_which_few_matter_are_certified(seed, monkeypatch):
     problem = one_kernel_for_each_column(seed)
     solution = solve_convex(problem, tol=1e-3)
     assert solution.converged
+    assert solution.history["gap"][-1] <= 1e-3
     again = certify(problem, solution.weights, solution.alpha)
     assert again.gap == pytest.approx(solution.gap, abs=1e-9)
     monkeypatch.setattr(Mixture, "pays", False)

@@ -232,6 +232,9 @@ def _course(problem, start, *, solver, tol, max_iter, callback):
             inner.forget_factor()
             kernel = yield Combine(weights)
             look = yield from _settle(problem, inner, kernel, weights, accuracy, tol)
+        mixture.note(inner.alpha, look)
+        if not look.certified(tol) and mixture.pays:
+            look = yield from _mixed_look(problem, mixture, weights, look, tol)
         values = (inner.primal, look.dual, look.gap, relative_gap(inner.primal, inner.dual))
         for key, value in zip(history, values, strict=True):
             history[key].append(value)
@@ -239,17 +242,11 @@ def _course(problem, start, *, solver, tol, max_iter, callback):
             callback(iteration, inner.primal, look.dual, look.gap)
         if look.solution is not None:
             certified = sorted([*certified, look.solution], key=attrgetter("gap"))[:1]
-            mixture.note(inner.alpha, look.products, look.gap)
-        if not look.certified(tol) and mixture.pays:
-            mixed = yield from _judge_mixture(problem, mixture, weights, tol)
-            certified = sorted([*certified, mixed], key=attrgetter("gap"))[:1]
-            if mixed.gap <= tol:
-                break
         if look.certified(tol) or iteration == max_iter or step.stalled(history["gap"], tol, max_iter):
             break
         if not problem.frozen:
             weights, kernel = yield from step.take(weights, kernel, inner, look, accuracy.target)
-    if look.solution is None and not any(solution.gap <= tol for solution in certified):
+    if look.solution is None:
         certified.append((yield from _certified_look(problem, inner, weights, tol)).solution)
     solution = min(certified, key=attrgetter("gap"))  # where steps have lost their way, not the last one
     return replace(
@@ -325,8 +322,11 @@ def _look(problem, inner, products, rows, solution):
     return _Look(norms, images, dual, gap, solution, None if solution is None else products)
 
 
-def _judge_mixture(problem, mixture, weights, tol):
-    """Return the certified answer of these weights and of dual variables between those of the last steps."""
+def _mixed_look(problem, mixture, weights, look, tol):
+    """Return the look, with the answer of dual variables between those of the last steps if it is better."""
     alpha = feasible(mixture.best(), *problem.box())
     products = yield Products(problem.cluster_parts(alpha))
-    return judge(problem, weights, alpha, products, tol)
+    mixed = judge(problem, weights, alpha, products, tol)
+    if mixed.gap <= tol:
+        return replace(look, dual=mixed.dual, gap=mixed.gap, solution=mixed)
+    return replace(look, solution=min(look.solution, mixed, key=attrgetter("gap")))

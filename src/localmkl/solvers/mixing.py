@@ -30,14 +30,14 @@ class Mixture:
         self.gaps: list[float] = []
         self.waited = 0
 
-    def note(self, alpha, products, gap):
-        """Keep the dual variables of a step, and their products K_m u_j on all rows, where p = 1."""
+    def note(self, alpha, look):
+        """Keep the dual variables of a step, and their products where it has read all rows, at p = 1."""
         problem = self.problem
-        if problem.p != 1:
+        if problem.p != 1 or problem.frozen or look.products is None:
             return
         value = float(problem.loss.dual_terms(alpha, problem.y, problem.C).sum())
-        self.kept = [*self.kept, (alpha.copy(), products, value)][-LAST:]
-        self.gaps.append(gap)
+        self.kept = [*self.kept, (alpha.copy(), look.products, value)][-LAST:]
+        self.gaps.append(look.gap)
         self.waited += 1
 
     @property
