@@ -34,7 +34,10 @@ def _read(name):
     if name.startswith("UCI"):
         X, y = load_splice()[:2]
         return list(X), np.where(np.asarray(y) == "EI", 1, -1)
-    found = fetch_mouse_promoters() if name.startswith("mouse") else fetch_human_promoters("notata_core")
+    if name.startswith("mouse"):
+        found = fetch_mouse_promoters(download=False)
+    else:
+        found = fetch_human_promoters("notata_core", download=False)
     return list(found[0]), np.asarray(found[1])
 
 
