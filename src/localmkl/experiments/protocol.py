@@ -373,21 +373,21 @@ def select_by_folds(task, methods, metric, n_folds, seed):
     return outcomes
 
 
-_COMPILED: set[str] = set()
-"""Methods that were fitted in this process, by their labels."""
+_COMPILED: set[tuple[str, int]] = set()
+"""Labels of methods that were fitted in this process, with numbers of rows."""
 
 
 def time_fit(task, method, seed):
     """Time one fit, clustering and certificate included, by the clock of its one thread.
 
-    That clock does not count what else the machine does; `seconds` is the wall's. The first fit of a method in
-    a process is done twice, and the second one timed: the first may compile what it needs.
+    That clock does not count what else the machine does; `seconds` is the wall's. The first fit of a method to
+    so many rows in a process is done twice, and the second one timed: the first may compile what it needs.
     """
     model = make_estimator(task, method.family, seed).set_params(**method.fixed)
     square, y = task.stack[np.ix_(task.train, task.train)], task.y[task.train]
-    if method.label not in _COMPILED:
+    if (method.label, len(y)) not in _COMPILED:
         model.fit(square, y)
-        _COMPILED.add(method.label)
+        _COMPILED.add((method.label, len(y)))
     start, busy = time.perf_counter(), time.process_time()
     model.fit(square, y)
     return {
