@@ -4,11 +4,17 @@ The decision is a sum over words that a sample has in common with support vector
 spread evenly over its letters. On features, landmarks stand in the place of support vectors.
 """
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from localmkl._checks import listed
 from localmkl._sklearn import count_rows
+from localmkl._types import Bools, Floats, MaybeNone, Rows
+from localmkl.estimators.base import BaseMKL
 from localmkl.estimators.groups import rows_of, with_groups
 from localmkl.explain.models import bare_kernels, kernel_views, memberships_of
 from localmkl.kernels import WeightedDegree
@@ -19,7 +25,7 @@ from localmkl.kernels.viewed import ViewKernel
 from localmkl.stacks import cosine_scales
 
 
-def sequence_columns(model):
+def sequence_columns(model: BaseMKL) -> list[str | int | None]:
     """Return the columns that weighted-degree kernels of a model look at, each once; often ``[None]``.
 
     Examples
@@ -33,7 +39,7 @@ def sequence_columns(model):
     return [column for m, column in enumerate(found) if column not in found[:m]]
 
 
-def sequence_places(model):
+def sequence_places(model: BaseMKL) -> list[tuple[str | MaybeNone, str | int | None]]:
     """Return (view, column) of all that weighted-degree kernels look at, each once; views may be None."""
     check_is_fitted(model)
     views, kernels = kernel_views(model), bare_kernels(model)
@@ -41,7 +47,14 @@ def sequence_places(model):
     return [place for m, place in enumerate(found) if place not in found[:m]]
 
 
-def position_contributions(model, X, *, column=None, view=None, groups=None):
+def position_contributions(
+    model: BaseMKL,
+    X: Rows,
+    *,
+    column: str | int | None = None,
+    view: str | None = None,
+    groups: ArrayLike | None = None,
+) -> Floats:
     """Return the contribution of each letter to the decision through the weighted-degree kernels.
 
     The contribution of a word (some letters at which a sample agrees with a support vector) is spread
@@ -106,7 +119,7 @@ def position_contributions(model, X, *, column=None, view=None, groups=None):
     return parts[:, 0] if n_problems == 1 else parts
 
 
-def _members(model, column, view):
+def _members(model: BaseMKL, column: str | int | None, view: str | None) -> list[int]:
     """Return the numbers of the weighted-degree kernels on a column, of one view."""
     views, kernels = kernel_views(model), bare_kernels(model)
     members = [m for m in weighted_degrees(model) if kernels[m].column == column and view in (None, views[m])]
@@ -122,11 +135,11 @@ def _members(model, column, view):
     return members
 
 
-def _bare(kernel):
+def _bare(kernel: Any) -> Any:
     return kernel.kernel_ if isinstance(kernel, ViewKernel) else kernel
 
 
-def _seen(kernel, rows):
+def _seen(kernel: Any, rows: Rows) -> tuple[Rows, Bools, Floats]:
     """Return the rows that a kernel reads, the mask of who has them, and what it multiplies all rows by."""
     if not isinstance(kernel, ViewKernel):
         n_rows = count_rows(rows)
@@ -134,7 +147,7 @@ def _seen(kernel, rows):
     return rows.rows(kernel.view), rows.present(kernel.view), kernel.scales(rows)
 
 
-def weighted_degrees(model):
+def weighted_degrees(model: BaseMKL) -> list[int]:
     """Return the numbers of a model's weighted-degree kernels.
 
     Examples
@@ -148,7 +161,7 @@ def weighted_degrees(model):
     return [m for m, kernel in enumerate(bare_kernels(model)) if isinstance(kernel, WeightedDegree)]
 
 
-def _expansion(model, X, rows, grams, members):
+def _expansion(model: BaseMKL, X: Rows, rows: Rows, grams: Any, members: list[int]) -> tuple[Floats, Floats]:
     """Return the two factors of the expansion, of rows as they came and as the kernels see them.
 
     The coefficients of the support vectors, (M, n_support, n_problems * l), and what multiplies the sum over
@@ -176,7 +189,7 @@ def _expansion(model, X, rows, grams, members):
     return flat, weights
 
 
-def _expansion_in_landmarks(model, X, rows, members):
+def _expansion_in_landmarks(model: BaseMKL, X: Rows, rows: Rows, members: list[int]) -> tuple[Floats, Floats]:
     """Do as `_expansion` for a model on features, in place of support vectors with its landmarks.
 
     From phi_m(x) = R_m' k_m(Z, x) and the decision sum_m phi_m(x)'v_m, the coefficients are R_m v_m.
@@ -193,7 +206,7 @@ def _expansion_in_landmarks(model, X, rows, members):
     return flat, np.broadcast_to(weights, (len(weights), len(v), *weights.shape[2:]))
 
 
-def decision_part(model, parts, label=None):
+def decision_part(model: BaseMKL, parts: Floats, label: Any = None) -> Floats:
     """Return position contributions summed over clusters, to the decision for one class.
 
     Parameters
@@ -230,7 +243,9 @@ def decision_part(model, parts, label=None):
     return parts.sum(axis=1) if number == 1 else -parts.sum(axis=1)
 
 
-def sequences_of(model, X, column=None, view=None):
+def sequences_of(
+    model: BaseMKL, X: Rows, column: str | int | None = None, view: str | None = None
+) -> tuple[list[str | MaybeNone], str]:
     """Return the sequences that the weighted-degree kernels on a column see, and their alphabet.
 
     A sample that lacks their view has None.
@@ -243,7 +258,7 @@ def sequences_of(model, X, column=None, view=None):
     return sequences.tolist(), _bare(kernel).alphabet
 
 
-def logo_heights(values, sequences, alphabet="dna"):
+def logo_heights(values: Floats, sequences: Sequence[str], alphabet: str = "dna") -> tuple[Floats, str]:
     """Return the letters of a logo: the part of the mean value at each position that each letter brings.
 
     Parameters

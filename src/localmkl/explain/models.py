@@ -1,23 +1,28 @@
 """Explanations of any fitted model: which kernels, which clusters, which loss, and where samples lie."""
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.decomposition import KernelPCA
 from sklearn.utils.validation import check_is_fitted
 
 from localmkl._checks import check_integer
 from localmkl._sklearn import count_rows
+from localmkl._types import Array, Floats, Ints, MaybeNone, Picked, Rows
+from localmkl.estimators.base import BaseMKL
 from localmkl.estimators.factors import FeatureRows
 from localmkl.estimators.gating import FeatureGateKernel, GateKernel
 from localmkl.estimators.groups import Grouped, GroupGate, rows_of, with_groups
 from localmkl.kernels.stack import take_rows
 from localmkl.kernels.viewed import ViewKernel
 from localmkl.solvers.losses import CLASSIFICATION, REGRESSION
+from localmkl.stacks import Stack
 
 
-def kernel_names(model):
+def kernel_names(model: BaseMKL) -> list[str]:
     """Return a short name for each kernel of a fitted model: what tells it from the others.
 
     The class is left out where all kernels have the same one; see `kernel_family`. On `Views`, that of the
@@ -52,7 +57,7 @@ def kernel_names(model):
     return numbered(names)
 
 
-def _telling(kernel, others, family, named):
+def _telling(kernel: Any, others: list[Any], family: str, named: bool) -> list[str]:
     """Return the words that tell a kernel from others: its class, unless all have one, and parameters."""
     own = kernel.get_params(deep=False)
     alike = [other.get_params(deep=False) for other in others if type(other) is type(kernel)]
@@ -61,7 +66,7 @@ def _telling(kernel, others, family, named):
     return words if family and (words or named) else [type(kernel).__name__, *words]
 
 
-def numbered(names):
+def numbered(names: Sequence[str]) -> list[str]:
     """Return names with a number after those that occur several times.
 
     Examples
@@ -73,7 +78,7 @@ def numbered(names):
     return [f"{name} ({m + 1})" if name in repeated else name for m, name in enumerate(names)]
 
 
-def kernel_family(model):
+def kernel_family(model: BaseMKL) -> str:
     """Return the class name that all kernels of a model have, or an empty text.
 
     Examples
@@ -87,7 +92,7 @@ def kernel_family(model):
     return kinds.pop() if len(kinds) == 1 else ""
 
 
-def kernel_views(model):
+def kernel_views(model: BaseMKL) -> list[str | MaybeNone]:
     """Return the view that each kernel of a model reads; None where its rows were no `Views`.
 
     Examples
@@ -102,7 +107,7 @@ def kernel_views(model):
     return [getattr(kernel, "view", None) for kernel in model.kernels_ or [None] * len(model.factors_)]
 
 
-def bare_kernels(model):
+def bare_kernels(model: BaseMKL) -> list[Any]:
     """Return the kernels of a model as its user named them: on views, those inside.
 
     Examples
@@ -115,7 +120,7 @@ def bare_kernels(model):
     return [one.kernel if isinstance(one, ViewKernel) else one for one in model.kernels_ or ()]
 
 
-def _written(value):
+def _written(value: Any) -> str:
     """Return a parameter as a reader would write it."""
     if isinstance(value, slice):
         return f"{value.start or 0} to {value.stop - 1}" if value.stop else f"{value.start or 0} on"
@@ -127,7 +132,7 @@ def _written(value):
     return getattr(value, "__name__", str(value))
 
 
-def described_loss(model):
+def described_loss(model: BaseMKL) -> dict[str, Any]:
     """Return the name of the loss that a model was fitted with, and its parameters.
 
     Parameters
@@ -154,7 +159,7 @@ def described_loss(model):
     return {"loss": (known or [type(loss).__name__])[0], **own}
 
 
-def kernel_shares(model):
+def kernel_shares(model: BaseMKL) -> Floats:
     """Return the share of each kernel in the weights of its cluster; a mean over classes.
 
     Parameters
@@ -178,7 +183,7 @@ def kernel_shares(model):
     return class_shares(model).mean(axis=0)
 
 
-def class_shares(model):
+def class_shares(model: BaseMKL) -> Floats:
     """Return the share of each kernel by class and cluster, (n_problems, n_clusters, n_kernels).
 
     Examples
@@ -196,7 +201,7 @@ def class_shares(model):
     return np.divide(weights, totals, out=even, where=totals > 0.0)
 
 
-def view_shares(model, shares=None):
+def view_shares(model: BaseMKL, shares: Floats | None = None) -> tuple[Floats, list[str]]:
     """Return the share of each view in the weights: the sum over the kernels that read it.
 
     Parameters
@@ -229,7 +234,7 @@ def view_shares(model, shares=None):
     return shares @ np.array([[view == own for view in views] for own in of_kernels], dtype=float), views
 
 
-def kernel_contributions(model, X, *, groups=None):
+def kernel_contributions(model: BaseMKL, X: Rows, *, groups: ArrayLike | None = None) -> Floats:
     """Return the contribution of each kernel to the decision, over all clusters.
 
     Parameters
@@ -260,7 +265,7 @@ def kernel_contributions(model, X, *, groups=None):
     return parts.sum(axis=1)
 
 
-def memberships_of(model, X=None):
+def memberships_of(model: BaseMKL, X: Rows = None) -> Floats:
     """Return the memberships of rows, by default of the training samples, (n_samples, n_clusters).
 
     Examples
@@ -276,7 +281,7 @@ def memberships_of(model, X=None):
     return np.ones((np.shape(model.dual_coef_)[-1], 1)) if known is None else known
 
 
-def shared_part(model):
+def shared_part(model: BaseMKL) -> float:
     """Return the membership of all samples in the shared part beside clusters; 0 if there is none.
 
     Where all is shared, nothing stands beside it: the one row of weights is that of all samples.
@@ -292,7 +297,7 @@ def shared_part(model):
     return share if share < 1.0 else 0.0
 
 
-def cluster_names(model):
+def cluster_names(model: BaseMKL) -> list[str]:
     """Return a name for each row of the weights, no two alike: the shared part first, if there is one.
 
     Examples
@@ -306,7 +311,7 @@ def cluster_names(model):
     return numbered(model.cluster_names_)
 
 
-def local_memberships(model, memberships):
+def local_memberships(model: BaseMKL, memberships: Floats) -> Floats:
     """Return the part of memberships that is not shared; rows sum to one.
 
     Examples
@@ -321,7 +326,7 @@ def local_memberships(model, memberships):
     return memberships[:, 1:] / (1.0 - share) if share > 0.0 else memberships
 
 
-def has_groups(model):
+def has_groups(model: BaseMKL) -> bool:
     """Whether known groups take the place of clusters; all may be shared among them.
 
     Examples
@@ -333,13 +338,15 @@ def has_groups(model):
     return hasattr(model, "groups_")
 
 
-def groups_of(model, X=None):
+def groups_of(model: BaseMKL, X: Rows = None) -> Array:
     """Return the names of the groups of rows, by default of the training samples; "no group" for none."""
     given = model.groups_ if X is None else model._groups_in(X)
     return np.array(["no group" if group is None else str(group) for group in given], dtype=object)
 
 
-def main_clusters(model, X=None, *, groups=None):
+def main_clusters(
+    model: BaseMKL, X: Rows = None, *, groups: ArrayLike | None = None
+) -> tuple[Ints, list[str]]:
     """Return the main cluster of each sample: that of its largest membership, never the shared part.
 
     With known groups it is the sample's own, also where that is new to the model and belongs to all alike.
@@ -380,7 +387,7 @@ def main_clusters(model, X=None, *, groups=None):
     return np.array([place[group] for group in own.tolist()], dtype=int), names
 
 
-def histories(model):
+def histories(model: BaseMKL) -> list[dict[str, Floats]]:
     """Return the steps of the solver as a list of dicts, one for each problem.
 
     Examples
@@ -393,7 +400,7 @@ def histories(model):
     return [model.history_] if isinstance(model.history_, dict) else list(model.history_)
 
 
-def training_rows(model):
+def training_rows(model: BaseMKL) -> Rows | None:
     """Return the training rows that a fitted model keeps, or None with precomputed kernels.
 
     Examples
@@ -415,11 +422,11 @@ class Landmarks:
 
     rows: Any
 
-    def __len__(self):
+    def __len__(self) -> int:
         """Return their number."""
         return count_rows(self.rows)
 
-    def __getitem__(self, chosen):
+    def __getitem__(self, chosen: Picked) -> "Landmarks":
         """Return some of them."""
         return Landmarks(take_rows(self.rows, chosen))
 
@@ -448,7 +455,14 @@ class SampleMap:
     explained: np.ndarray
 
 
-def sample_map(model, X=None, *, train=None, max_rows=1000, groups=None):
+def sample_map(
+    model: BaseMKL,
+    X: Rows = None,
+    *,
+    train: Stack | Grouped | None = None,
+    max_rows: int = 1000,
+    groups: ArrayLike | None = None,
+) -> SampleMap:
     """Place samples on a map by kernel PCA of the gate kernel, the kernel that says who is near whom.
 
     With known groups there is none, and the mean of all kernels takes its place.
@@ -495,7 +509,7 @@ def sample_map(model, X=None, *, train=None, max_rows=1000, groups=None):
     return SampleMap(np.pad(placed, ((0, 0), (0, missing))), explained)
 
 
-def _map_reference(model, X, train):
+def _map_reference(model: BaseMKL, X: Rows, train: Stack | Grouped | None) -> Rows:
     """Return the rows that the axes of a map are learned from: training rows, or landmarks."""
     if train is not None:
         return train if isinstance(train, Grouped) else model._as_given(train)
@@ -514,7 +528,7 @@ def _map_reference(model, X, train):
     return known
 
 
-def _gate_comparison(model, known, chosen):
+def _gate_comparison(model: BaseMKL, known: Rows, chosen: Ints) -> Callable[[Rows], Floats]:
     """Return a function of rows: the gate kernel between these and some of the known ones."""
     if not hasattr(model, "widths_"):
         return lambda rows: _gate_gram(model, rows, chosen)
@@ -522,7 +536,7 @@ def _gate_comparison(model, known, chosen):
     return lambda rows: _gate_features(model, rows) @ own.T
 
 
-def _gate_features(model, X):
+def _gate_features(model: BaseMKL, X: Rows) -> Floats:
     """Return the features of rows whose products are the gate kernel."""
     if isinstance(X, Landmarks):
         X, grams = X.rows, FeatureRows(X.rows, model.features_, model.factors_)
@@ -534,7 +548,7 @@ def _gate_features(model, X):
     return np.asarray(kernel.cross_gram(rows_of(X), grams))
 
 
-def _gate_gram(model, X, columns):
+def _gate_gram(model: BaseMKL, X: Rows, columns: Ints) -> Floats:
     """Return the gate kernel between rows and some of the training rows."""
     X, grams = model._compare(X)
     kernel = getattr(getattr(model, "gate_", None), "kernel", None) or getattr(model, "gate_kernel_", None)

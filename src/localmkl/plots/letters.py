@@ -144,8 +144,9 @@ def plot_logo(
     where = ""
     if cluster is not None:
         numbers, names = main_clusters(model, X)
-        counted = isinstance(cluster, int | np.integer) and 0 <= cluster < len(names)
-        name = names[cluster] if counted else cluster
+        name: Any = cluster
+        if isinstance(cluster, int | np.integer) and 0 <= cluster < len(names):
+            name = names[cluster]
         check_option("cluster", name, names)
         chosen &= numbers == names.index(name)
         where = f" in {name}"

@@ -194,7 +194,7 @@ def plot_map(
         reach = float(np.abs(values).max()) or 1.0
         limits = {"cmap": "PuOr", "vmin": -reach, "vmax": reach} if centred else {"cmap": "viridis"}
         points = ax.scatter(x1, x2, c=values, s=16, edgecolors="0.4", linewidths=0.3, **limits)
-        label = f"contribution of {kernel_names(model)[color_by]}" if centred else color_by
+        label = color_by if isinstance(color_by, str) else f"contribution of {kernel_names(model)[color_by]}"
         ax.figure.colorbar(points, ax=ax, label=label)
     else:
         for number in np.unique(values):

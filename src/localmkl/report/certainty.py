@@ -6,12 +6,15 @@ from typing import Any
 import numpy as np
 
 from localmkl._checks import check_integer
+from localmkl._types import Array, Bools, Ints, MaybeNone, Rows
+from localmkl.estimators.base import BaseMKL
 from localmkl.estimators.convex import ConvexMKL
 from localmkl.estimators.groups import Grouped, rows_of
 from localmkl.explain import training_rows
-from localmkl.inference import describe_clusters, stability
+from localmkl.inference import ClusterTraits, Stability, describe_clusters, stability
 from localmkl.kernels.stack import take_rows
 from localmkl.report.recognised import marks
+from localmkl.report.subject import Subject
 from localmkl.stacks import Stack
 
 FEWEST = 20
@@ -35,12 +38,12 @@ class Certainty:
         Why nothing was refitted, a sentence; empty if it was.
     """
 
-    found: Any = None
-    traits: Any = None
+    found: Stability | MaybeNone = None
+    traits: ClusterTraits | None = None
     lacking: str = ""
 
     @property
-    def sure(self):
+    def sure(self) -> Bools:
         """Mask of the weights that are sure, (n_regions, n_kernels).
 
         Their intervals begin at the least share that counts as chosen, or above; refits choose them often;
@@ -50,29 +53,29 @@ class Certainty:
         return chosen & ~self.dissolved[:, None]
 
     @property
-    def dissolved(self):
+    def dissolved(self) -> Bools:
         """Mask of the clusters that refits do not find again, (n_regions,)."""
         return self.found.jaccard < DISSOLVED
 
-    def leads(self, region):
+    def leads(self, region: int) -> bool:
         """Whether the kernel with the largest share of a region has an interval above all others."""
         others = np.delete(self.found.high[region], self.leader(region))
         ahead = self.found.low[region, self.leader(region)] > others.max(initial=0.0)
         return bool(ahead and not self.dissolved[region])
 
-    def leader(self, region):
+    def leader(self, region: int) -> int:
         """Return the number of the kernel with the largest share of a region."""
         return int(self.found.shares[region].argmax())
 
 
-def check_resamples(n_resamples):
+def check_resamples(n_resamples: int) -> None:
     """Raise unless a number of refits can be had: none, or pairs of halves, enough for intervals."""
     check_integer("stability", n_resamples, low=0)
     if n_resamples and (n_resamples < FEWEST or n_resamples % 2):
         raise ValueError(f"`stability` must be 0, or an even number from {FEWEST} on, got {n_resamples}.")
 
 
-def ask(subject, n_resamples, verbose=0):
+def ask(subject: Subject, n_resamples: int, verbose: int = 0) -> Certainty:
     """Refit the model of a subject on halves of its training rows; return a `Certainty`."""
     lacking = _lacking(subject)
     if lacking:
@@ -94,7 +97,7 @@ def ask(subject, n_resamples, verbose=0):
     return Certainty(found, traits)
 
 
-def _lacking(subject):
+def _lacking(subject: Subject) -> str:
     """Return a sentence on why a model cannot be refitted, or its answer would say nothing; else empty."""
     model = subject.model
     if not isinstance(model, ConvexMKL):
@@ -121,7 +124,7 @@ def _lacking(subject):
     return ""
 
 
-def _training(subject):
+def _training(subject: Subject) -> tuple[Rows, Array, Array | None]:
     """Return the training rows as the model sees them, in the order of its fit, their targets and groups."""
     X, y = subject.training
     X = subject.transform(X)
@@ -131,7 +134,7 @@ def _training(subject):
     return rows_of(X), y, X.groups if isinstance(X, Grouped) else None
 
 
-def _order(model, X):
+def _order(model: BaseMKL, X: Rows) -> Ints | None:
     """Return the places of the rows of the fit among rows that came; None if these are in its order."""
     known = training_rows(model)
     if known is None or isinstance(rows_of(X), Stack):
@@ -139,7 +142,7 @@ def _order(model, X):
     own, wanted = marks(model, X), marks(model, known)
     if own == wanted:
         return None
-    places: dict = {}
+    places: dict[Any, list[int]] = {}
     for place, mark in enumerate(own):
         places.setdefault(mark, []).append(place)
     return np.array([places[mark].pop(0) for mark in wanted])

@@ -5,9 +5,12 @@ on paper, and no figure is drawn twice. Orders are domains of scales: a list in 
 expression, which not every name of a kernel or class survives.
 """
 
-from typing import Literal
+from collections.abc import Sequence
+from typing import Any, Literal
 
 import altair as alt
+
+from localmkl.report.prose import PlainRows, Spec
 
 INK, SOFT, LINE, PAPER, ACCENT = (f"var(--{name})" for name in ("ink", "soft", "line", "paper", "accent"))
 GROUPS = 8
@@ -68,12 +71,12 @@ CONFIG = {
 }
 
 
-def group_color(number):
+def group_color(number: int) -> str:
     """Return the colour of a cluster or class, counted from 0."""
     return f"var(--group-{number % GROUPS + 1})"
 
 
-def finish(chart, *, height):
+def finish(chart: Any, *, height: int) -> Spec:
     """Return the specification of a chart as wide as its place on the page."""
     fit = alt.AutoSizeParams(type="fit-x", contains="padding")
     with alt.data_transformers.enable("default", max_rows=None):
@@ -81,11 +84,11 @@ def finish(chart, *, height):
     return {**spec, "config": CONFIG}
 
 
-def _rows(rows):
+def _rows(rows: PlainRows) -> alt.Data:
     return alt.Data(values=rows)
 
 
-def _tooltips(*fields):
+def _tooltips(*fields: tuple[str, str, str | None]) -> list[alt.Tooltip]:
     """Return tooltips from (field, title, format); text has no format."""
     return [
         alt.Tooltip(f"{field}:Q", title=title, format=form)
@@ -95,7 +98,14 @@ def _tooltips(*fields):
     ]
 
 
-def heat_map(rows, *, order, titles=("", ""), form=".0f", from_zero=True):
+def heat_map(
+    rows: PlainRows,
+    *,
+    order: Sequence[list[str]],
+    titles: Sequence[str] = ("", ""),
+    form: str = ".0f",
+    from_zero: bool = True,
+) -> Spec:
     """Return cells whose ink is their value, with the value written in.
 
     Parameters
@@ -141,7 +151,9 @@ def heat_map(rows, *, order, titles=("", ""), form=".0f", from_zero=True):
     return finish(cells + text, height=26 * len(order[1]))
 
 
-def bands(rows, *, names, n_samples, shared=False, noun="cluster"):
+def bands(
+    rows: PlainRows, *, names: list[str], n_samples: int, shared: bool = False, noun: str = "cluster"
+) -> Spec:
     """Return memberships as stacked bands: fields "at", "cluster", "number" (of the cluster) and "share".
 
     The first of the names is that of the shared part, if there is one.
@@ -164,7 +176,17 @@ def bands(rows, *, names, n_samples, shared=False, noun="cluster"):
     return finish(chart, height=220)
 
 
-def lines(rows, *, order, colors, dashes=None, titles, points=False, domains=(None, None), step=False):
+def lines(
+    rows: PlainRows,
+    *,
+    order: list[str],
+    colors: list[str],
+    dashes: list[list[int]] | None = None,
+    titles: tuple[str, str],
+    points: bool = False,
+    domains: tuple[list[float] | None, list[float] | None] = (None, None),
+    step: bool = False,
+) -> Spec:
     """Return one line for each series: fields "x", "y" and "series".
 
     `order`, `colors` and `dashes` belong to the series; `domains` are those of the axes, None: as the data.
@@ -192,7 +214,7 @@ def lines(rows, *, order, colors, dashes=None, titles, points=False, domains=(No
     return finish(chart, height=300)
 
 
-def dots(rows, *, order, order_rows, colors, title):
+def dots(rows: PlainRows, *, order: list[str], order_rows: list[str], colors: list[str], title: str) -> Spec:
     """Return a row for each group and a dot for each method: fields "group", "method", "value"."""
     shapes = _cycle(SHAPES, len(order))
     chart = (
@@ -219,7 +241,7 @@ def dots(rows, *, order, order_rows, colors, title):
     return finish(chart, height=44 * len(order_rows))
 
 
-def scatter(rows, *, names, titles):
+def scatter(rows: PlainRows, *, names: list[str], titles: tuple[str, str]) -> Spec:
     """Return points with a diagonal: fields "x", "y" and "cluster"."""
     domain = _extent([row[key] for row in rows for key in "xy"])
     shape = alt.Scale(domain=names, range=_cycle(SHAPES, len(names)))
@@ -239,7 +261,7 @@ def scatter(rows, *, names, titles):
     return finish(_diagonal(domain) + points, height=380)
 
 
-def intervals(rows, *, titles):
+def intervals(rows: PlainRows, *, titles: tuple[str, str]) -> Spec:
     """Return points with their intervals and a diagonal, from 0 to 1: fields "x", "y", "low" and "high"."""
     unit, few = alt.Scale(domain=[0, 1]), alt.Axis(tickCount=5)
     fields = zip(("x", "y", "low", "high"), (*titles, "from", "to"), [".3f"] * 4, strict=True)
@@ -253,12 +275,12 @@ def intervals(rows, *, titles):
     return finish(_diagonal([0, 1]) + reach + points, height=340)
 
 
-def _diagonal(ends):
+def _diagonal(ends: list[float]) -> alt.Chart:
     both = alt.Chart(_rows([{"x": end, "y": end} for end in ends]))
     return both.mark_line(color=SOFT, strokeDash=[3, 3], strokeWidth=1, aria=False).encode(x="x:Q", y="y:Q")
 
 
-def bars(rows, *, order, title, limit=None):
+def bars(rows: PlainRows, *, order: list[str], title: str, limit: float | None = None) -> Spec:
     """Return one bar for each part: fields "part" and "value"; `limit` is a value to mark with a line."""
     across = alt.Scale(domain=[0.0, 1.12 * max(row["value"] for row in rows) or 1.0], nice=False)
     base = alt.Chart(_rows(rows)).encode(
@@ -276,7 +298,7 @@ def bars(rows, *, order, title, limit=None):
     return finish(alt.layer(*layers), height=34 * len(order))
 
 
-def sample_map(rows, *, n_clusters, titles):
+def sample_map(rows: PlainRows, *, n_clusters: int, titles: tuple[str, str]) -> Spec:
     """Return the map, whose signals "mode", "kernel", "reach" and "chosen" the page sets.
 
     Rows have "id", "name", "note", "x", "y", "cluster" (a number), "groups" (for each mode the number of a
@@ -315,21 +337,21 @@ def sample_map(rows, *, n_clusters, titles):
     return finish(alt.layer(marks, ring).add_params(*params), height=440)
 
 
-def _extent(values):
+def _extent(values: list[float]) -> list[float]:
     """Return smallest and largest value, and a little more."""
     pad = 0.04 * ((max(values) - min(values)) or 1.0)
     return [min(values) - pad, max(values) + pad]
 
 
-def _group_scale(names):
+def _group_scale(names: list[str]) -> alt.Scale:
     return alt.Scale(domain=names, range=[group_color(number) for number in range(len(names))])
 
 
-def _cycle(items, count):
+def _cycle(items: Sequence[str], count: int) -> list[str]:
     return [items[number % len(items)] for number in range(count)]
 
 
-def _whole_ticks(last):
+def _whole_ticks(last: int) -> list[int]:
     """Return at most a dozen whole numbers from 1 to `last`, round ones if there are more."""
     for step in (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 5000, 10_000):
         if last <= 12 * step:

@@ -4,6 +4,7 @@ from html import escape
 
 import numpy as np
 
+from localmkl._types import Floats
 from localmkl.plots import letter_colors, stack_letters
 from localmkl.report.charts import group_color
 
@@ -20,7 +21,7 @@ SMALLEST = 0.6
 """Letters lower than this many pixels are left out: nobody can read them, and there are thousands."""
 
 
-def draw_logos(logos, letters, *, start=1):
+def draw_logos(logos: list[tuple[str, Floats]], letters: str, *, start: int = 1) -> str:
     """Return logos, one below the other, each on its own scale.
 
     Parameters
@@ -72,5 +73,5 @@ def draw_logos(logos, letters, *, start=1):
     return "".join([*out, "</svg>"])
 
 
-def _tick(x, y, text, anchor):
+def _tick(x: float, y: float, text: str, anchor: str) -> str:
     return f'<text class="tick" x="{x:g}" y="{y:.1f}" text-anchor="{anchor}">{text}</text>'

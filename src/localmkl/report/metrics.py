@@ -4,16 +4,26 @@ A metric is a function of targets, decisions and predictions, (n,), and of rows,
 Classes are numbers here, 0, 1, 2 ... Decisions for more than two have a column each.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from scipy.stats import rankdata
 
+from localmkl._types import Array, Floats, Ints
 from localmkl.estimators.probabilities import log_probabilities, probabilities
 from localmkl.report.prose import brief, percent
-from localmkl.solvers.losses import LogLoss, Quantile
+from localmkl.solvers.losses import LogLoss, Loss, Quantile
+
+if TYPE_CHECKING:
+    from localmkl.report.quality import Score
+
+Answer: TypeAlias = tuple[Array, Array, Array]
+"""Targets, decisions and predictions."""
 
 LOG_LOSS, BRIER, PINBALL, BELOW = "log loss", "Brier score", "pinball loss", "share of targets below"
 FIXED = ("AUC", "R2", LOG_LOSS, BRIER)
@@ -42,39 +52,39 @@ class Metric:
     """
 
     name: str
-    compute: Callable
+    compute: Callable[..., Floats]
     higher: bool = True
     share: bool = False
     needs: str = ""
-    best_guess: Callable = np.mean
+    best_guess: Callable[[Array], Any] = np.mean
 
     @property
-    def sign(self):
+    def sign(self) -> float:
         """One where more is better, else minus one."""
         return 1.0 if self.higher else -1.0
 
     @property
-    def unit(self):
+    def unit(self) -> float:
         """Factor of the values in figures."""
         return 100.0 if self.share else 1.0
 
     @property
-    def title(self):
+    def title(self) -> str:
         """Title of an axis."""
         return f"{self.name} in percent" if self.share else self.name
 
-    def written(self, value):
+    def written(self, value: float) -> str:
         """Return a value as text."""
         if self.share:
             return percent(value, 1)
         return f"{value:.3f}" if self.name in FIXED else brief(value)
 
-    def same(self, one, other):
+    def same(self, one: float, other: float) -> bool:
         """Whether two values differ by less than one unit of the last digit that is shown."""
         fixed = self.share or self.name in FIXED
         return abs(one - other) < LAST_DIGIT * (1.0 if fixed else max(abs(one), abs(other))) or one == other
 
-    def interval(self, score):
+    def interval(self, score: Score) -> str:
         """Return a value with its interval, where there is one, as text."""
         if not score.known:
             return self.written(score.value)
@@ -82,14 +92,14 @@ class Metric:
             return f"{self.written(score.value)} [{100 * score.low:.1f} to {100 * score.high:.1f}]"
         return f"{self.written(score.value)} [{self.written(score.low)} to {self.written(score.high)}]"
 
-    def amount(self, value, *, unit=True):
+    def amount(self, value: float, *, unit: bool = True) -> str:
         """Return a difference as text."""
         if self.share:
             return f"{round(100 * value, 1) + 0.0:.1f}{' points' if unit else ''}"  # no "-0.0"
         return self.written(value)
 
 
-def choose_metrics(n_classes, scoring=None, loss=None):
+def choose_metrics(n_classes: int, scoring: Any = None, loss: Loss | None = None) -> list[Metric]:
     """Return the metrics for a number of classes (0: regression) and a loss, the main one first.
 
     The main one is what a search was scored by, where that is among them.
@@ -132,12 +142,12 @@ SCORINGS = {
 """scikit-learn's names of the metrics."""
 
 
-def accuracy(y, decisions, predictions, rows):
+def accuracy(y: Array, decisions: Array, predictions: Array, rows: Ints) -> Floats:
     """Return the share of rows predicted rightly."""
     return (predictions == y)[rows].mean(axis=1)
 
 
-def balanced_accuracy(y, decisions, predictions, rows):
+def balanced_accuracy(y: Array, decisions: Array, predictions: Array, rows: Ints) -> Floats:
     """Return the mean over classes of the share predicted rightly."""
     right, recalls = (predictions == y)[rows], []
     for label in np.unique(y):
@@ -148,7 +158,7 @@ def balanced_accuracy(y, decisions, predictions, rows):
     return np.where(there, recalls, 0.0).sum(axis=0) / np.maximum(there.sum(axis=0), 1)
 
 
-def auc(y, decisions, predictions, rows):
+def auc(y: Array, decisions: Array, predictions: Array, rows: Ints) -> Floats:
     """Return the area under the ROC curve of the second class: the share of pairs in the right order."""
     own = (y == 1)[rows]
     count = own.sum(axis=1).astype(float)
@@ -158,41 +168,41 @@ def auc(y, decisions, predictions, rows):
     return np.divide(pairs, count * others, out=np.full(len(rows), np.nan), where=count * others > 0)
 
 
-def log_loss(y, decisions, predictions, rows):
+def log_loss(y: Array, decisions: Array, predictions: Array, rows: Ints) -> Floats:
     """Return the mean negative logarithm of the probability that the true class was given."""
     return -log_probabilities(decisions)[np.arange(len(y)), y][rows].mean(axis=1)
 
 
-def brier(y, decisions, predictions, rows):
+def brier(y: Array, decisions: Array, predictions: Array, rows: Ints) -> Floats:
     """Return the mean squared error of probabilities: of the second of two classes, else summed over all."""
     given = probabilities(decisions)
     wrong = np.square(given - (y[:, None] == np.arange(given.shape[1]))).sum(axis=1)
     return (0.5 if given.shape[1] == 2 else 1.0) * wrong[rows].mean(axis=1)
 
 
-def pinball(y, decisions, predictions, rows, *, quantile):
+def pinball(y: Array, decisions: Array, predictions: Array, rows: Ints, *, quantile: float) -> Floats:
     """Return the mean of the loss whose minimiser is the quantile."""
     return Quantile(quantile).value(predictions, y)[rows].mean(axis=1)
 
 
-def share_below(y, decisions, predictions, rows):
+def share_below(y: Array, decisions: Array, predictions: Array, rows: Ints) -> Floats:
     """Return the share of targets that are not above their prediction."""
     return (y <= predictions)[rows].mean(axis=1)
 
 
-def rmse(y, decisions, predictions, rows):
+def rmse(y: Array, decisions: Array, predictions: Array, rows: Ints) -> Floats:
     """Return the root of the mean squared error."""
     unit, y, predictions = _in_units(y, predictions)
     return unit * np.sqrt(np.square(y - predictions)[rows].mean(axis=1))
 
 
-def absolute_error(y, decisions, predictions, rows):
+def absolute_error(y: Array, decisions: Array, predictions: Array, rows: Ints) -> Floats:
     """Return the mean absolute error."""
     unit, y, predictions = _in_units(y, predictions)
     return unit * np.abs(y - predictions)[rows].mean(axis=1)
 
 
-def r2(y, decisions, predictions, rows):
+def r2(y: Array, decisions: Array, predictions: Array, rows: Ints) -> Floats:
     """Return the share of the variance that is explained; NaN where the targets are all equal."""
     _, y, predictions = _in_units(y, predictions)
     spread = np.where(np.ptp(y[rows], axis=1) > 0.0, y[rows].var(axis=1), 0.0)
@@ -200,7 +210,7 @@ def r2(y, decisions, predictions, rows):
     return np.divide(spread - error, spread, out=np.full(len(rows), np.nan), where=spread > 0.0)
 
 
-def _in_units(y, predictions):
+def _in_units(y: Array, predictions: Array) -> tuple[float, Floats, Floats]:
     """Return the largest size, and both in units of it: squares of 1e300 would overflow."""
     unit = max(np.abs(y).max(), np.abs(predictions).max()) or 1.0
     return unit, y / unit, predictions / unit

@@ -2,37 +2,42 @@
 
 import json
 import warnings
+from collections.abc import Sequence
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
+from typing import Any
+
+from numpy.typing import ArrayLike
 
 from localmkl._checks import check_integer
 from localmkl._files import check_place, write_whole
+from localmkl._types import FilePath, Rows, Targets
 from localmkl.report.certainty import ask, check_resamples
-from localmkl.report.prose import brief
-from localmkl.report.quality import TRAINING, assess
+from localmkl.report.prose import Figure, PlainRows, Section, brief
+from localmkl.report.quality import TRAINING, Quality, assess
 from localmkl.report.subject import Subject
 
 
 def write_report(
-    model,
-    path,
+    model: Any,
+    path: FilePath,
     *,
-    X=None,
-    y=None,
-    train=None,
-    groups=None,
-    names=None,
-    kernel_names=None,
-    title=None,
-    cv=5,
-    baselines=True,
-    seconds=None,
-    max_samples=1000,
-    stability=0,
-    random_state=0,
-    verbose=0,
-):
+    X: Rows = None,
+    y: Targets = None,
+    train: tuple[Any, ...] | None = None,
+    groups: ArrayLike | None = None,
+    names: Sequence[str] | None = None,
+    kernel_names: Sequence[str] | None = None,
+    title: str | None = None,
+    cv: int = 5,
+    baselines: bool = True,
+    seconds: float | None = None,
+    max_samples: int = 1000,
+    stability: int = 0,
+    random_state: int = 0,
+    verbose: int = 0,
+) -> Path:
     """Write what a fitted model says, and how good it is, as one HTML file that needs no network.
 
     Parameters
@@ -120,7 +125,7 @@ def write_report(
     return path
 
 
-def facts(subject, quality):
+def facts(subject: Subject, quality: Quality | None) -> list[tuple[str, str]]:
     """Return the few numbers that stand at the top, as (name, value)."""
     shown = [("method", subject.called), ("training samples", f"{subject.n_train:,}")]
     if subject.views:
@@ -136,7 +141,16 @@ def facts(subject, quality):
     return [*shown, ("duality gap", f"{subject.model.duality_gap_:.0e}{missed}")]
 
 
-def render(sections, *, title, lead, facts, modes, kernels, regions):
+def render(
+    sections: list[Section],
+    *,
+    title: str,
+    lead: list[str],
+    facts: list[tuple[str, str]],
+    modes: PlainRows,
+    kernels: list[str],
+    regions: list[str],
+) -> str:
     """Return the page as text."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
     from markupsafe import Markup
@@ -148,7 +162,7 @@ def render(sections, *, title, lead, facts, modes, kernels, regions):
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    figures = [block for section in sections for block in section.blocks if hasattr(block, "spec")]
+    figures = [block for section in sections for block in section.blocks if isinstance(block, Figure)]
     data = {
         "charts": {figure.key: figure.spec for figure in figures if figure.spec is not None},
         "modes": modes,
@@ -169,12 +183,12 @@ def render(sections, *, title, lead, facts, modes, kernels, regions):
     )
 
 
-def _text(name):
+def _text(name: str) -> str:
     return files("localmkl.report").joinpath("page", name).read_text(encoding="utf-8")
 
 
 @cache
-def _vega():
+def _vega() -> str:
     """Return Vega, Vega-Lite (of the version Altair writes) and Vega-Embed as JavaScript, some 900 kB."""
     import altair
     import vl_convert
@@ -184,7 +198,7 @@ def _vega():
     return bundle.replace("</script", "<\\/script")
 
 
-def _check_extra():
+def _check_extra() -> None:
     try:
         import altair  # noqa: F401
         import jinja2  # noqa: F401

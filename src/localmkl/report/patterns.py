@@ -10,9 +10,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from localmkl._types import Bools, Ints
+from localmkl.report.metrics import Answer, Metric
 from localmkl.report.prose import count
-from localmkl.report.quality import FEWEST, Score, apart, differs_between, resamples
+from localmkl.report.quality import FEWEST, Quality, Score, apart, differs_between, resamples
 from localmkl.report.refits import COMPLETE
+from localmkl.report.subject import Subject
 from localmkl.report.within import answers_of, resampled
 
 SMALL = 10
@@ -72,7 +75,7 @@ class Lost:
     n_rows: int
 
 
-def patterns(present, views):
+def patterns(present: Bools, views: list[str]) -> dict[str, Ints]:
     """Return the rows of each pattern of missing views by its name, the complete ones first.
 
     Examples
@@ -86,26 +89,26 @@ def patterns(present, views):
     order = sorted(parts, key=lambda name: (name != WHOLE, -len(parts[name])))
     kept = [name for name in order if len(parts[name]) >= SMALL or name == WHOLE][:MOST]
     rest = [name for name in order if name not in kept]
-    found = {name: parts[name] for name in (kept if len(rest) > 1 else order)}
+    found: dict[str, Ints] = {name: parts[name] for name in (kept if len(rest) > 1 else order)}
     if len(rest) > 1:
         found[count(len(rest), "other pattern")] = np.sort(np.concatenate([parts[name] for name in rest]))
     return found
 
 
-def _name(kind, views):
+def _name(kind: Bools, views: list[str]) -> str:
     have, lack = ([name for name, there in zip(views, kind, strict=True) if there == want] for want in (1, 0))
     if not lack:
         return WHOLE
     return ", ".join([" + ".join(have), *(f"no {name}" for name in lack)]) if have else "none of the views"
 
 
-def by_pattern(subject, found):
+def by_pattern(subject: Subject, found: Quality) -> ByPattern:
     """Return the scores of the model, and of that of complete samples, by pattern."""
     parts = patterns(found.present, subject.views)
     answers, main = _both(subject, found), found.main
     sizes = [len(rows) for rows in parts.values()]
 
-    def scored(metric, answer):
+    def scored(metric: Metric, answer: Answer) -> list[Score]:
         columns = resampled(metric, answer, parts, subject.seed).T
         return [Score.of(one[0], one[1:], size) for size, one in zip(sizes, columns, strict=True)]
 
@@ -119,7 +122,7 @@ def by_pattern(subject, found):
     return ByPattern(list(parts), sizes, scores, uneven)
 
 
-def _both(subject, found):
+def _both(subject: Subject, found: Quality) -> dict[str, Answer]:
     """Return what metrics want of the model and of that of complete samples, where every row has one."""
     decisions = {subject.method: found.model.decisions}
     if COMPLETE in found.others and np.isfinite(found.others[COMPLETE]).all():
@@ -127,7 +130,7 @@ def _both(subject, found):
     return answers_of(subject, found, decisions)
 
 
-def lost(subject, found):
+def lost(subject: Subject, found: Quality) -> Lost | None:
     """Return the `Lost` of dropping incomplete samples; None where no such model could be fitted."""
     if COMPLETE not in found.others:
         return None

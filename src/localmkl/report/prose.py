@@ -1,10 +1,16 @@
 """Numbers as readers want them, and the pieces a section is made of."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
+
+Spec: TypeAlias = dict[str, Any]
+"""A Vega specification."""
+
+PlainRows: TypeAlias = list[dict[str, Any]]
+"""Rows of plain data, as JSON has them."""
 
 LONG = 1e9
 """Numbers from here on are written with an exponent: so many digits are counted, not read."""
@@ -40,7 +46,7 @@ class Figure:
     key: str
     title: str
     text: str
-    spec: dict | None = None
+    spec: Spec | None = None
     drawing: str = ""
     table: Table | None = None
     wide: bool = True
@@ -56,7 +62,7 @@ class Section:
     blocks: Sequence[Figure | Table] = ()
 
 
-def percent(share, digits=0):
+def percent(share: float, digits: int = 0) -> str:
     r"""Return a share in percent.
 
     Examples
@@ -72,7 +78,7 @@ def percent(share, digits=0):
     return f"{value:.{digits}f}\N{NO-BREAK SPACE}%"
 
 
-def brief(value):
+def brief(value: Any) -> str:
     """Return a number with as many digits as one reads.
 
     Examples
@@ -93,7 +99,7 @@ def brief(value):
     return f"{value:,.0f}" if 1000 <= abs(value) < LONG else f"{value:.3g}"
 
 
-def signed(value):
+def signed(value: float) -> str:
     """Return a number with its sign.
 
     Examples
@@ -105,7 +111,7 @@ def signed(value):
     return f"{value:+.2f}" if value == 0.0 or 0.005 <= abs(value) < LONG else f"{value:+.1e}"
 
 
-def count(n, noun, plural=None):
+def count(n: int, noun: str, plural: str | None = None) -> str:
     """Return a count with its noun.
 
     Examples
@@ -116,7 +122,7 @@ def count(n, noun, plural=None):
     return f"{n:,} {noun if n == 1 else plural or noun + 's'}"
 
 
-def listing(items, last="and"):
+def listing(items: Iterable[Any], last: str = "and") -> str:
     """Return items as one reads them out.
 
     Examples
@@ -128,12 +134,12 @@ def listing(items, last="and"):
     return items[0] if len(items) == 1 else f"{', '.join(items[:-1])} {last} {items[-1]}"
 
 
-def sentence(text):
+def sentence(text: str) -> str:
     """Return a text with a capital first letter and a full stop."""
     return f"{text[0].upper()}{text[1:]}."
 
 
-def class_name(label):
+def class_name(label: Any) -> str:
     """Return a label as a noun.
 
     Examples

@@ -10,8 +10,10 @@ between methods have intervals too.
 
 import time
 import warnings
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 from scipy.special import logit
@@ -19,6 +21,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import KFold, StratifiedKFold
 from sklearn.pipeline import Pipeline
 
+from localmkl._types import Array, Floats, Ints, MaybeNone, Rows
 from localmkl.explain import local_memberships, memberships_of
 from localmkl.kernels.stack import take_rows
 from localmkl.report.metrics import Metric, choose_metrics
@@ -32,7 +35,16 @@ from localmkl.report.refits import (
     strength,
     view_rivals,
 )
-from localmkl.report.subject import decide, predicted
+from localmkl.report.subject import Subject, decide, predicted
+
+Found: TypeAlias = dict[str, tuple[Array, float | None, float | None]]
+"""Decisions, duality gap and seconds of each method, by name."""
+
+Decided: TypeAlias = tuple[str, Rows, Array, Found, dict[str, Any]]
+"""The kind of rows that were decided, these, their targets, what was found, and facts for `Quality`."""
+
+Pair: TypeAlias = tuple[Array, Array]
+"""The same of two methods."""
 
 HELD_OUT, CROSS_VALIDATED, TRAINING = "held-out", "cross-validated", "training"
 RESAMPLES = 400
@@ -54,12 +66,12 @@ class Score:
     high: float
 
     @property
-    def known(self):
+    def known(self) -> bool:
         """Whether there is an interval."""
         return bool(np.isfinite(self.low))
 
     @classmethod
-    def of(cls, value, resampled, n_rows):
+    def of(cls, value: float, resampled: Floats, n_rows: int) -> Self:
         """Return the score with the interval of its bootstrap values; of few rows these say nothing."""
         known = resampled[np.isfinite(resampled) & (n_rows >= FEWEST)]
         low, high = np.percentile(known, [2.5, 97.5]) if len(known) else (np.nan, np.nan)
@@ -93,7 +105,7 @@ class MethodResult:
     predictions: np.ndarray
     scores: dict[str, Score]
     by_cluster: list[float]
-    behind: Score | None = None
+    behind: Score | MaybeNone = None
     n_apart: int = 0
     verdict: int = 0
     uneven: bool = False
@@ -166,32 +178,34 @@ class Quality:
     twins: dict[str, str] = field(default_factory=dict)
     undefined: list[Metric] = field(default_factory=list)
     floors: dict[str, float] = field(default_factory=dict)
-    groups: np.ndarray | None = None
+    groups: np.ndarray | MaybeNone = None
     others: dict[str, np.ndarray] = field(default_factory=dict)
-    present: np.ndarray | None = None
+    present: np.ndarray | MaybeNone = None
 
     @property
-    def main(self):
+    def main(self) -> Metric:
         """The main metric."""
         return self.metrics[0]
 
     @property
-    def score(self):
+    def score(self) -> float:
         """The main metric of the model reported."""
         return self.model.scores[self.main.name].value
 
     @property
-    def model(self):
+    def model(self) -> MethodResult:
         """The result of the model reported."""
         return next(iter(self.methods.values()))
 
     @property
-    def baselines(self):
+    def baselines(self) -> dict[str, MethodResult]:
         """The results of the baselines, by name."""
         return dict(list(self.methods.items())[1:])
 
 
-def assess(subject, *, cv=5, baselines=True, seconds=None):
+def assess(
+    subject: Subject, *, cv: int = 5, baselines: bool = True, seconds: float | None = None
+) -> Quality | None:
     """Return the `Quality` of a subject, or None where no targets are known."""
     if subject.y is None or not subject.known.any():
         return None
@@ -211,7 +225,7 @@ def assess(subject, *, cv=5, baselines=True, seconds=None):
     return _judge(subject, kind, X, y, found, twins=twins, n_unfinished=len(unfinished), **facts)
 
 
-def twin_baselines(subject):
+def twin_baselines(subject: Subject) -> dict[str, str]:
     """Return the baselines that are the model itself by construction, each with the reason."""
     twins, method = {}, subject.family
     if method in ("CLMKL", "HLMKL") and subject.alike:
@@ -236,9 +250,9 @@ def twin_baselines(subject):
 
 
 @contextmanager
-def _noting_unfinished():
+def _noting_unfinished() -> Iterator[list[warnings.WarningMessage]]:
     """Yield a list that holds, at the end, the warnings of fits that did not converge; others pass."""
-    unfinished: list = []
+    unfinished: list[warnings.WarningMessage] = []
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", ConvergenceWarning)
         yield unfinished
@@ -249,11 +263,11 @@ def _noting_unfinished():
             warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
 
 
-def _on_held_out(subject, names, rivals):
+def _on_held_out(subject: Subject, names: list[str], rivals: dict[str, Any]) -> Decided:
     """Return the decisions of the model and its baselines on the rows that it was not trained on."""
     chosen = np.flatnonzero(subject.known & ~subject.seen)
     X, y = take_rows(subject.X, chosen), subject.truth(chosen)
-    found: dict[str, tuple] = {subject.method: (decide(subject.whole, X), None, None)}
+    found: Found = {subject.method: (decide(subject.whole, X), None, None)}
     for name in (*names, *rivals) if subject.training is not None else ():
         start = time.perf_counter()
         rival = fit(rivals[name] if name in rivals else baseline(subject, name), *subject.training)
@@ -264,7 +278,7 @@ def _on_held_out(subject, names, rivals):
     return HELD_OUT, X, y, found, {"n_seen": n_seen, "n_strange": int((~subject.known).sum())}
 
 
-def _by_folds(subject, names, rivals, cv):
+def _by_folds(subject: Subject, names: list[str], rivals: dict[str, Any], cv: int) -> Decided:
     """Return the decisions on each fold of models fitted without it; else those of the model itself."""
     n_folds, why = _folds(subject, cv)
     if n_folds:
@@ -275,7 +289,7 @@ def _by_folds(subject, names, rivals, cv):
         except ValueError as error:  # fewer samples than clusters, for instance
             why = f"without a fold, the model cannot be fitted ({str(error).rstrip('.')})"
         else:
-            found = {subject.method: (own, None, None)}
+            found: Found = {subject.method: (own, None, None)}
             for name in (*names, *rivals):
                 rival = rivals[name] if name in rivals else baseline(subject, name)
                 found[name] = decide_by_folds(rival, X, y, folds), None, None
@@ -287,7 +301,7 @@ def _by_folds(subject, names, rivals, cv):
     return TRAINING, X, y, found, {"why": why, "n_strange": len(subject.y) - len(y)}
 
 
-def _split(subject, n_folds):
+def _split(subject: Subject, n_folds: int) -> list[tuple[Ints, Ints]]:
     """Return folds with all classes and, where there are enough samples of each, all groups alike."""
     X, y = subject.training
     strata = y if subject.classifier else None
@@ -299,7 +313,7 @@ def _split(subject, n_folds):
     return list(kind(n_folds, shuffle=True, random_state=subject.seed).split(np.zeros(len(y)), strata))
 
 
-def _folds(subject, cv):
+def _folds(subject: Subject, cv: int) -> tuple[int, str]:
     """Return the number of folds there can be, and why there are none or fewer than asked for."""
     if not cv:
         return 0, "it was not asked for"
@@ -314,7 +328,7 @@ def _folds(subject, cv):
     return (0 if most < 2 else min(cv, most)), why
 
 
-def _judge(subject, kind, X, y, found, **facts):
+def _judge(subject: Subject, kind: str, X: Rows, y: Array, found: Found, **facts: Any) -> Quality:
     """Return the `Quality` of decisions ``found = {name: (decisions, gap, seconds)}``."""
     clusters = subject.main_of(X)
     parts = [np.flatnonzero(clusters == j) for j in range(subject.n_clusters)]
@@ -326,20 +340,22 @@ def _judge(subject, kind, X, y, found, **facts):
         for name, labels in predictions.items()
     }
 
-    def scores(name, metric, rows):
+    def scores(name: str, metric: Metric, rows: Ints) -> Floats:
         return metric.compute(truth, found[name][0], guesses[name], rows)
 
-    def within(name, rows):
+    def within(name: str, rows: Ints) -> float:
         return float(scores(name, main, rows[None])[0]) if len(rows) else float("nan")
 
-    def lead(name):
+    def lead(name: str) -> Callable[[Ints], Floats]:
         return lambda rows: scores(first, main, rows) - (0.0 if name == first else scores(name, main, rows))
 
     everyone, first = np.arange(len(y)), next(iter(found))
     wanted = choose_metrics(len(classes), getattr(subject.search, "scoring", None), subject.model.loss_)
     metrics = [metric for metric in wanted if np.isfinite(scores(first, metric, everyone[None])).all()]
     main = metrics[0]
-    drawn: dict = {(name, metric): [] for name in found for metric in metrics}
+    drawn: dict[tuple[str, Metric], list[Floats]] = {
+        (name, metric): [] for name in found for metric in metrics
+    }
     for rows in resamples(len(y), subject.seed):
         for (name, metric), values in drawn.items():
             values.append(scores(name, metric, rows))
@@ -369,14 +385,14 @@ def _judge(subject, kind, X, y, found, **facts):
     return Quality(kind, subject.classifier, y, clusters, metrics, methods, floors[0], floors[1:], **facts)
 
 
-def apart(metric, truth, decisions, guesses):
+def apart(metric: Metric, truth: Array, decisions: Pair, guesses: Pair) -> int:
     """Return the number of rows that speak for a difference of two methods."""
     if metric.share:  # one of the two is right
         return int(((guesses[0] == truth) != (guesses[1] == truth)).sum())
     return int((decisions[0] != decisions[1]).sum())
 
 
-def differs_between(score, parts, seed):
+def differs_between(score: Callable[[Ints], Floats], parts: Sequence[Ints], seed: int) -> bool:
     """Whether a score differs between parts of the rows by more than chance explains.
 
     Its range over the parts is compared with the ranges after the rows were dealt out to the parts at random.
@@ -402,7 +418,7 @@ def differs_between(score, parts, seed):
     return bool(np.mean(~(ranges < found * (1.0 - 1e-9))) < 0.05)
 
 
-def resamples(n_rows, seed):
+def resamples(n_rows: int, seed: int) -> Iterator[Ints]:
     """Yield the bootstrap samples, as many at a time as fit into a little memory."""
     rng = np.random.default_rng(seed)
     step = max(1, RESAMPLED_ENTRIES // n_rows)
@@ -410,7 +426,7 @@ def resamples(n_rows, seed):
         yield rng.integers(n_rows, size=(min(step, RESAMPLES - start), n_rows))
 
 
-def _floor(metric, y, rows, n_classes):
+def _floor(metric: Metric, y: Array, rows: Ints, n_classes: int) -> float:
     """Return the metric of one guess for all rows of a part: the classes' shares, or the best number."""
     if not len(rows):
         return float("nan")

@@ -11,14 +11,25 @@ be written another way. What is not surely new is never called so: quality on it
 """
 
 from collections import Counter
+from collections.abc import Sequence
+from typing import Any, TypeAlias
 
 import numpy as np
 from scipy import sparse
 
 from localmkl._checks import is_missing
+from localmkl._types import Array, Ints, MaybeNone, Rows
+from localmkl.estimators.base import BaseMKL
 from localmkl.estimators.groups import as_groups
 from localmkl.explain import training_rows
+from localmkl.stacks import Stack
 from localmkl.views import Views
+
+ByView: TypeAlias = list[tuple[Any, ...]]
+"""The fingerprint of each view of each row, None of one that is not there."""
+
+Counts: TypeAlias = tuple[Counter[Any], bool]
+"""A count of what training rows hold in some views, and whether that tells them apart."""
 
 NEW, MAYBE, SEEN = 0, 1, 2
 """Verdicts on a row that a model may have been trained on."""
@@ -38,7 +49,9 @@ NO_NAMES = frozenset(("", "nan", "None"))
 """Names of rows that have none."""
 
 
-def standing(model, X, names=None, given=None):
+def standing(
+    model: BaseMKL, X: Rows, names: Sequence[str] | None = None, given: Sequence[str] | None = None
+) -> Ints:
     """Return NEW, MAYBE or SEEN for each row, (n,).
 
     Parameters
@@ -57,7 +70,9 @@ def standing(model, X, names=None, given=None):
     return VERDICTS[found, _named(names, given, found)]
 
 
-def standing_by_landmarks(model, X, names=None, given=None):
+def standing_by_landmarks(
+    model: BaseMKL, X: Rows, names: Sequence[str] | None = None, given: Sequence[str] | None = None
+) -> Ints:
     """Do as `standing`, for a model that keeps landmarks in the place of its training rows."""
     landmarks, rows = model.features_.landmarks, _by_view(model._check_rows(X, reset=False))
     found = np.full(len(rows), NOTHING) if landmarks is None else held(rows, _by_view(landmarks))
@@ -69,7 +84,7 @@ def standing_by_landmarks(model, X, names=None, given=None):
     return beside_landmarks(model, found)
 
 
-def beside_landmarks(model, found):
+def beside_landmarks(model: BaseMKL, found: Ints) -> Ints:
     """Return the same of all rows: as many as in the fit, with all its landmarks, are those of the fit."""
     whole = len(found) == np.shape(model.dual_coef_)[-1]
     if whole and 0 < model.features_.n_landmarks <= np.sum(found == SEEN):
@@ -77,7 +92,7 @@ def beside_landmarks(model, found):
     return found
 
 
-def training_names(given):
+def training_names(given: Any) -> Sequence[str] | None:
     """Return the names by which a model of the command line knows its training rows, or None.
 
     Records of one FASTA file are known by their letters: many files number them anew.
@@ -87,7 +102,7 @@ def training_names(given):
     return made.get("names") if own else None
 
 
-def _named(names, given, found):
+def _named(names: Sequence[str] | None, given: Sequence[str] | None, found: Ints) -> Ints:
     """Return KNOWN, OTHER or NAMELESS for each row, of which is known what it holds of a training row."""
     if names is None or given is None:
         return np.full(len(found), NAMELESS)
@@ -97,16 +112,16 @@ def _named(names, given, found):
     return named if new or (named == KNOWN).any() else np.full(len(found), NAMELESS)
 
 
-def _column(name, known):
+def _column(name: str, known: set[str]) -> int:
     return NAMELESS if name in NO_NAMES else KNOWN if name in known else OTHER
 
 
-def is_training(model, X):
+def is_training(model: BaseMKL, X: Rows) -> bool:
     """Whether rows are those of the training, in any order, with all that they had."""
     return Counter(marks(model, X)) == Counter(marks(model, training_rows(model)))
 
 
-def held(rows, known):
+def held(rows: ByView, known: ByView) -> Ints:
     """Return what each row holds of one of the training rows, (n,) of NOTHING, CHANCE, PART or ALL.
 
     Parameters
@@ -114,15 +129,15 @@ def held(rows, known):
     rows, known : list of tuple
         The fingerprint of each view, None of one that is not there.
     """
-    numbers: dict = {}
+    numbers: dict[Any, int] = {}
     rows, known = _numbered(rows, numbers), _numbered(known, numbers)
     if Counter(rows) == Counter(known):
         return np.full(len(rows), ALL)
-    counts: dict = {}
+    counts: dict[tuple[int, ...], Counts] = {}
     return np.array([_held(row, known, counts) for row in rows], dtype=int)
 
 
-def _numbered(rows, numbers):
+def _numbered(rows: ByView, numbers: dict[Any, int]) -> ByView:
     """Return rows with numbers for their fingerprints, which may be long."""
     return [
         tuple(None if part is None else numbers.setdefault(part, len(numbers)) for part in row)
@@ -130,7 +145,7 @@ def _numbered(rows, numbers):
     ]
 
 
-def _held(row, known, counts):
+def _held(row: tuple[Any, ...], known: ByView, counts: dict[tuple[int, ...], Counts]) -> int:
     """Do as `held` for one row; `counts` remembers the training rows by some of their views."""
     there = tuple(place for place, part in enumerate(row) if part is not None)
     found = NOTHING
@@ -144,7 +159,7 @@ def _held(row, known, counts):
     return found
 
 
-def _counted(known, places):
+def _counted(known: ByView, places: tuple[int, ...]) -> Counts:
     """Return how often training rows hold what they hold in some views, and whether that tells them apart."""
     own = Counter(_picked(row, places) for row in known)
     del own[None]
@@ -152,19 +167,19 @@ def _counted(known, places):
     return own, twins <= TWINS * own.total()
 
 
-def _picked(row, places):
+def _picked(row: tuple[Any, ...], places: tuple[int, ...]) -> tuple[Any, ...] | None:
     """Return some views of a row, None where it lacks one of them."""
     found = tuple(row[place] for place in places)
     return None if None in found else found
 
 
-def _parts(model, X):
+def _parts(model: BaseMKL, X: Rows) -> tuple[ByView, Array | MaybeNone]:
     """Return the fingerprints of the views of each row, and their groups, None without."""
     groups = model._groups_in(X)
     return _by_view(model._check_rows(X, reset=False)), None if groups is None else as_groups(groups)
 
 
-def _in_groups(rows, groups):
+def _in_groups(rows: ByView, groups: Array) -> ByView:
     """Return rows whose parts differ where their groups do."""
     return [
         tuple(None if part is None else (part, group) for part in row)
@@ -172,18 +187,18 @@ def _in_groups(rows, groups):
     ]
 
 
-def _by_view(rows):
+def _by_view(rows: Rows) -> ByView:
     """Return the fingerprints of the views of each row; rows of no views are one."""
     return fingerprints(rows) if isinstance(rows, Views) else [(mark,) for mark in fingerprints(rows)]
 
 
-def marks(model, X):
+def marks(model: BaseMKL, X: Rows) -> list[Any]:
     """Return something that is the same for equal rows of the same group, for each row."""
     found, groups = fingerprints(model._check_rows(X, reset=False)), model._groups_in(X)
     return found if groups is None else list(zip(found, groups.tolist(), strict=True))
 
 
-def fingerprints(rows):
+def fingerprints(rows: Rows) -> list[Any]:
     """Return something that is the same for equal rows, for each row."""
     if isinstance(rows, Views):
         return list(zip(*(_of_view(rows, name) for name in rows.names), strict=True))
@@ -199,18 +214,18 @@ def fingerprints(rows):
     return [row.tobytes() for row in np.ascontiguousarray(rows)]
 
 
-def _of_view(views, name):
+def _of_view(views: Views, name: str) -> list[Any]:
     """Return the fingerprints of one view, None of samples that lack it."""
     own = iter(fingerprints(views.rows(name)) if views.present(name).any() else ())
     return [next(own) if there else None for there in views.present(name)]
 
 
-def _comparable(row):
+def _comparable(row: list[Any]) -> tuple[Any, ...]:
     """Return the cells of a row with None for those that are missing: NaN is not equal to itself."""
     return tuple(None if is_missing(cell) else cell for cell in row)
 
 
-def is_symmetric(stack):
+def is_symmetric(stack: Stack) -> bool:
     """Whether these Grams can be those of the training rows with themselves."""
     gram = stack.block(0)
     return gram.shape[0] == gram.shape[1] and np.allclose(gram, gram.T)

@@ -1,18 +1,20 @@
 """Fits that a model is compared with: baselines, models without a fold, one model for each known group."""
 
 import warnings
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.exceptions import FitFailedWarning
 from sklearn.pipeline import Pipeline
 
+from localmkl._types import Array, Ints, Rows
 from localmkl.estimators import MKLClassifier, MKLRegressor, UniformMKLClassifier, UniformMKLRegressor
 from localmkl.estimators.groups import Grouped, rows_of
 from localmkl.explain import has_groups, memberships_of
 from localmkl.kernels.stack import take_rows
 from localmkl.model_selection import MKLSearchCV
-from localmkl.report.subject import decide
+from localmkl.report.subject import Subject, decide
 from localmkl.stacks import Stack
 from localmkl.views import Views
 
@@ -21,7 +23,7 @@ SEPARATE, UNSHARED = "separate models", "nothing shared"
 COMPLETE = "complete samples only"
 
 
-def decide_by_folds(estimator, X, y, folds):
+def decide_by_folds(estimator: Any, X: Rows, y: Array, folds: list[tuple[Ints, Ints]]) -> Array:
     """Return the decisions on the rows of each fold by an estimator fitted without them."""
     parts = []
     for train, test in folds:
@@ -32,19 +34,19 @@ def decide_by_folds(estimator, X, y, folds):
     return together
 
 
-def pick(X, rows, columns):
+def pick(X: Rows, rows: Ints, columns: Ints) -> Rows:
     """Return some rows; of Grams, with some columns."""
     return X[np.ix_(rows, columns)] if isinstance(rows_of(X), Stack) else take_rows(X, rows)
 
 
-def fit(estimator, X, y):
+def fit(estimator: Any, X: Rows, y: Array) -> Any:
     """Fit a model or a pipeline to rows that may carry their groups."""
     if isinstance(estimator, Pipeline) and isinstance(X, Grouped):
         return estimator.fit(X.rows, y, **{f"{estimator.steps[-1][0]}__groups": X.groups})
     return estimator.fit(X, y)
 
 
-def strength(subject):
+def strength(subject: Subject) -> float:
     """Return sum_j c_j^2 of the memberships c that all samples share: the kernel of MKL is as much larger.
 
     Where C is scaled, it makes up for that.
@@ -55,13 +57,13 @@ def strength(subject):
     return float(shared @ shared)
 
 
-def is_tuned(subject):
+def is_tuned(subject: Subject) -> bool:
     """Whether baselines are searched over the grid of the model: one of a random search is not known."""
     grid, drawn = (getattr(subject.search, name, None) for name in ("param_grid", "n_iter"))
     return grid is not None and drawn is None
 
 
-def baseline(subject, name):
+def baseline(subject: Subject, name: str) -> Any:
     """Return a baseline with the kernels and parameters of the model, tuned in the same way as that."""
     kind = BASELINES[name][0 if subject.classifier else 1]
     known = kind().get_params(deep=False)
@@ -96,7 +98,7 @@ def baseline(subject, name):
     return clone(model).set_params(**search.best_params_)
 
 
-def _search(search, subject):
+def _search(search: Any, subject: Subject) -> Any:
     """Fit a search to the training rows; its folds and its models may ask for their groups."""
     X, y = subject.training
     if not subject.grouped:
@@ -104,7 +106,7 @@ def _search(search, subject):
     return search.fit(rows_of(X) if isinstance(search, MKLSearchCV) else X, y, groups=subject.groups_in(X))
 
 
-def _in_place(subject, model):
+def _in_place(subject: Subject, model: Any) -> tuple[Any, str]:
     """Return a model in the pipeline of the subject, if that is one, and the prefix of its parameters."""
     if not isinstance(subject.whole, Pipeline):
         return model, ""
@@ -112,17 +114,19 @@ def _in_place(subject, model):
     return Pipeline([*steps, (last, model)]), f"{last}__"
 
 
-def group_rivals(subject):
+def group_rivals(subject: Subject) -> dict[str, Any]:
     """Return what a model of known groups is compared with beside the baselines, by name; not tuned."""
     if not subject.grouped:
         return {}
-    rivals: dict = {SEPARATE: Separate(_in_place(subject, clone(subject.model).set_params(shared=1.0))[0])}
+    rivals: dict[str, Any] = {
+        SEPARATE: Separate(_in_place(subject, clone(subject.model).set_params(shared=1.0))[0])
+    }
     if subject.model.shared_ > 0.0:
         rivals[UNSHARED] = _in_place(subject, clone(subject.model).set_params(shared=0.0))[0]
     return rivals
 
 
-def view_rivals(subject):
+def view_rivals(subject: Subject) -> dict[str, Any]:
     """Return the model without the incomplete samples, where there are some to train on; not tuned."""
     if not subject.views or subject.training is None:
         return {}
@@ -141,11 +145,11 @@ class Complete(BaseEstimator):
     views : list of str
     """
 
-    def __init__(self, model, views):
+    def __init__(self, model: Any, views: list[str]) -> None:
         self.model = model
         self.views = views
 
-    def fit(self, X, y):
+    def fit(self, X: Rows, y: Array) -> Self:
         """Fit the model, if samples of every class are left, and as many as it needs."""
         kept, classes = np.flatnonzero(rows_of(X).share(self.views) == 1.0), np.unique(y)
         self.model_ = None
@@ -157,7 +161,7 @@ class Complete(BaseEstimator):
                 self.model_ = None
         return self
 
-    def predict(self, X):
+    def predict(self, X: Rows) -> Array:
         """Return the decisions of the model; NaN without one."""
         return np.full((len(X), *self.shape_), np.nan) if self.model_ is None else decide(self.model_, X)
 
@@ -170,10 +174,10 @@ class Separate(BaseEstimator):
     model : estimator that reads groups, and shares everything
     """
 
-    def __init__(self, model):
+    def __init__(self, model: Any) -> None:
         self.model = model
 
-    def fit(self, X, y):
+    def fit(self, X: Rows, y: Array) -> Self:
         """Fit the model of each group that can have one."""
         own, classes = self._groups(X), np.unique(y)
         self.models_, self.rows_ = {}, {}
@@ -186,7 +190,7 @@ class Separate(BaseEstimator):
         self.shape_ = (len(classes),) if is_classifier(self.model) and len(classes) > 2 else ()
         return self
 
-    def predict(self, X):
+    def predict(self, X: Rows) -> Array:
         """Return the decisions of the model of each row's group; NaN without one."""
         own, n_rows = self._groups(X), X.shape[0]
         decisions = np.full((n_rows, *self.shape_), np.nan)
@@ -196,6 +200,6 @@ class Separate(BaseEstimator):
                 decisions[rows] = decide(model, pick(X, rows, self.rows_[group]))
         return decisions
 
-    def _groups(self, X):
+    def _groups(self, X: Rows) -> Array:
         last = self.model[-1] if isinstance(self.model, Pipeline) else self.model
         return np.array([str(group) for group in last._groups_in(X)])

@@ -9,9 +9,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from localmkl.report.quality import FEWEST, Score, apart, resamples
+from localmkl._types import Array, Floats, Ints
+from localmkl.report.metrics import Answer, Metric
+from localmkl.report.quality import FEWEST, Quality, Score, apart, resamples
 from localmkl.report.refits import SEPARATE, UNSHARED
-from localmkl.report.subject import predicted
+from localmkl.report.subject import Subject, predicted
 
 
 @dataclass(frozen=True)
@@ -47,7 +49,7 @@ class WithinGroups:
     alone: list[str]
 
 
-def within_groups(subject, found):
+def within_groups(subject: Subject, found: Quality) -> WithinGroups:
     """Return the scores within groups of the model, its baselines and other ways to treat the groups."""
     parts = _parts(subject, found.groups)
     decisions = {name: result.decisions for name, result in found.methods.items()}
@@ -78,22 +80,23 @@ def within_groups(subject, found):
     return WithinGroups(list(parts), sizes, scores, means, counted, behind, verdicts, alone)
 
 
-def _parts(subject, own):
+def _parts(subject: Subject, own: Array) -> dict[str, Ints]:
     """Return the rows of each group, those of the fit first."""
     known = np.unique(subject.model.groups_).tolist()
     groups = [group for group in dict.fromkeys([*known, *own.tolist()]) if (own == group).any()]
     return {group: np.flatnonzero(own == group) for group in groups}
 
 
-def _without_model(decisions, parts):
+def _without_model(decisions: dict[str, Array], parts: dict[str, Ints]) -> list[str]:
     """Return the groups with rows that separate models do not decide."""
     if SEPARATE not in decisions:
         return []
-    unknown = np.isnan(decisions[SEPARATE].reshape(len(decisions[SEPARATE]), -1)).any(axis=1)
+    values = decisions[SEPARATE]
+    unknown = np.asarray(np.isnan(values.reshape(len(values), -1)).any(axis=1))
     return [group for group, own in parts.items() if unknown[own].any()]
 
 
-def answers_of(subject, found, decisions):
+def answers_of(subject: Subject, found: Quality, decisions: dict[str, Array]) -> dict[str, Answer]:
     """Return targets, decisions and predictions of each method, as metrics want them."""
     guesses = {name: predicted(subject.model, values) for name, values in decisions.items()}
     if not found.classifier:
@@ -104,7 +107,7 @@ def answers_of(subject, found, decisions):
     return {name: (truth, decisions[name], own) for name, own in zip(decisions, codes, strict=True)}
 
 
-def resampled(metric, answer, parts, seed):
+def resampled(metric: Metric, answer: Answer, parts: dict[str, Ints], seed: int) -> Floats:
     """Return the metric in each group, of its rows, then of bootstrap samples of these, (1 + B, n_groups)."""
     columns = []
     for number, own in enumerate(parts.values()):
@@ -113,7 +116,9 @@ def resampled(metric, answer, parts, seed):
     return np.stack(columns, axis=1)
 
 
-def _compare(metric, answers, pooled, rows):
+def _compare(
+    metric: Metric, answers: dict[str, Answer], pooled: dict[str, Floats], rows: Ints
+) -> tuple[dict[str, Score], dict[str, int]]:
     """Return by how much each method is behind the first one, and whether that is clear."""
     if not pooled:
         return {}, {}

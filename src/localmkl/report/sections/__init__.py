@@ -5,7 +5,9 @@ Each function returns a `Section`, None where there is no data for it.
 
 from altair.utils.schemapi import debug_mode
 
-from localmkl.report.quality import TRAINING
+from localmkl.report.certainty import Certainty
+from localmkl.report.prose import PlainRows, Section
+from localmkl.report.quality import TRAINING, Quality
 from localmkl.report.sections.bound import bound_section
 from localmkl.report.sections.certainty import certainty_section, verdict_text
 from localmkl.report.sections.convergence import convergence_section
@@ -19,9 +21,12 @@ from localmkl.report.sections.training import training_section
 from localmkl.report.sections.tuning import tuning_section
 from localmkl.report.sections.views import views_section
 from localmkl.report.sections.weights import weights_section, weights_text
+from localmkl.report.subject import Subject
 
 
-def all_sections(subject, found, seconds=None, certainty=None):
+def all_sections(
+    subject: Subject, found: Quality | None, seconds: float | None = None, certainty: Certainty | None = None
+) -> tuple[list[Section], PlainRows]:
     """Return the sections in the order of the page, and the ways to colour the map."""
     with debug_mode(False):  # or Altair checks every part of every chart, which the tests do once
         the_map, modes = map_section(subject)
@@ -43,7 +48,7 @@ def all_sections(subject, found, seconds=None, certainty=None):
     return [part for part in parts if part is not None], modes
 
 
-def lead_sentences(subject, found, certainty=None):
+def lead_sentences(subject: Subject, found: Quality | None, certainty: Certainty | None = None) -> list[str]:
     """Return the sentences at the top: quality where it was measured, weights, and how sure they are."""
     said = [weights_text(subject.shares.mean(axis=0), subject.kernels, subject.spoken)]
     sure = verdict_text(subject, certainty)

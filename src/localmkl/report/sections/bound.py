@@ -2,13 +2,14 @@
 
 import numpy as np
 
-from localmkl.bounds import bound_model
+from localmkl.bounds import GeneralizationBound, bound_model
 from localmkl.explain import described_loss
 from localmkl.report import charts
 from localmkl.report.prose import Figure, Section, Table, brief, percent
+from localmkl.report.subject import Subject
 
 
-def bound_section(subject, delta=0.05):
+def bound_section(subject: Subject, delta: float = 0.05) -> Section | None:
     """Return the generalisation bound and its parts; None without training data or outside the theorem."""
     if subject.training is None or not hasattr(subject.model, "squared_norm_"):
         return None
@@ -46,7 +47,7 @@ def bound_section(subject, delta=0.05):
     return Section("bound", title, [text], [figure])
 
 
-def _clipped(subject):
+def _clipped(subject: Subject) -> str:
     """Return where, and in which unit, the loss is clipped."""
     slope = subject.model.loss_.lipschitz
     if not subject.classifier:
@@ -56,11 +57,11 @@ def _clipped(subject):
     return f"{unit}clipped at 1, so that no error counts less than one"
 
 
-def _parts(found):
+def _parts(found: GeneralizationBound) -> tuple[float, float, float, float]:
     return found.empirical_risk, found.confidence, found.complexity, found.total
 
 
-def bound_text(parts, classifier):
+def bound_text(parts: dict[str, float], classifier: bool) -> str:
     """Say what the bound amounts to."""
     total = parts["sum"]
     largest = max((name for name in parts if name != "sum"), key=parts.__getitem__)

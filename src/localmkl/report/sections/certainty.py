@@ -1,16 +1,20 @@
 """The section on certainty: which weights and clusters other samples would leave as they are."""
 
+from collections.abc import Iterator
+
 import numpy as np
 
-from localmkl.report.certainty import DISSOLVED, FOUND, OFTEN
+from localmkl.inference import ClusterTraits, Stability, Trait
+from localmkl.report.certainty import DISSOLVED, FOUND, OFTEN, Certainty
 from localmkl.report.prose import Section, Table, brief, count, listing, percent, sentence, signed
+from localmkl.report.subject import Subject
 
 TITLE = "How sure are we"
 FEW, MOST = 3, 10
 """Traits of a cluster that stand in its line, and in the table of all."""
 
 
-def certainty_section(subject, certainty):
+def certainty_section(subject: Subject, certainty: Certainty | None) -> Section | None:
     """Return what refits say about weights and clusters; None if nobody asked."""
     if certainty is None:
         return None
@@ -27,13 +31,14 @@ def certainty_section(subject, certainty):
     return Section("certainty", TITLE, text, blocks)
 
 
-def verdict_text(subject, certainty):
+def verdict_text(subject: Subject, certainty: Certainty | None) -> str:
     """Say in one sentence how much is sure; empty if there is nothing to say."""
-    known = certainty is not None and not certainty.lacking
-    return next(_findings(subject, certainty), "") if known else ""
+    if certainty is None or certainty.lacking:
+        return ""
+    return next(_findings(subject, certainty), "")
 
 
-def how_text(found, *, clustered):
+def how_text(found: Stability, *, clustered: bool) -> str:
     """Say where intervals come from, and which weights are called sure."""
     anew = "clusters and weights" if clustered else "weights"
     found_again = ", and its cluster is found again, at least in part" if clustered else ""
@@ -47,7 +52,7 @@ def how_text(found, *, clustered):
     )
 
 
-def _findings(subject, certainty):
+def _findings(subject: Subject, certainty: Certainty) -> Iterator[str]:
     """Yield sentences on what is sure and what is not, the verdict first."""
     found, several = certainty.found, len(subject.kernels) > 1
     regions = range(len(subject.regions))
@@ -74,17 +79,17 @@ def _findings(subject, certainty):
         yield _again_text(again)
 
 
-def _led(subject, found, region):
+def _led(subject: Subject, found: Stability, region: int) -> str:
     kernel = int(found.shares[region].argmax())
     return f"{subject.kernels[kernel]}, {_between(found, region, kernel)}"
 
 
-def _between(found, region, kernel):
+def _between(found: Stability, region: int, kernel: int) -> str:
     low, high = found.low[region, kernel], found.high[region, kernel]
     return "in no refit" if np.isnan(low) else f"{percent(low)} to {percent(high)}"
 
 
-def _again(subject, found):
+def _again(subject: Subject, found: Stability) -> dict[str, float]:
     """Return the mean Jaccard index of each cluster; of known groups, which are not found, of none."""
     if subject.noun == "group" or subject.n_clusters == 1:
         return {}
@@ -92,7 +97,7 @@ def _again(subject, found):
     return {name: value for name, value in values.items() if not np.isnan(value)}
 
 
-def _again_text(again):
+def _again_text(again: dict[str, float]) -> str:
     kinds = {
         "found again": [name for name, value in again.items() if value >= FOUND],
         "found again in part": [name for name, value in again.items() if DISSOLVED <= value < FOUND],
@@ -108,7 +113,7 @@ def _again_text(again):
     return sentence("; ".join(parts))
 
 
-def _summary(subject, certainty):
+def _summary(subject: Subject, certainty: Certainty) -> Table:
     """Return the table of clusters: found again, its first kernel, what sets it apart."""
     found, again = certainty.found, _again(subject, certainty.found)
     head = [subject.noun, "kernel with the largest share", "interval of the share", "is it sure to lead?"]
@@ -130,7 +135,7 @@ def _summary(subject, certainty):
     return Table("What other samples would leave as it is", head, rows)
 
 
-def _told(trait):
+def _told(trait: Trait) -> str:
     """Return a trait in a few words."""
     if np.isnan(trait.rank_biserial):  # shares
         word = f"label {trait.name}" if trait.kind == "label" else trait.name
@@ -138,7 +143,7 @@ def _told(trait):
     return f"{trait.name} {'larger' if trait.effect > 0 else 'smaller'} ({signed(trait.effect)} sd)"
 
 
-def _traits_text(subject, traits):
+def _traits_text(subject: Subject, traits: ClusterTraits) -> str:
     if not traits.found():
         return f"Nothing that was looked at sets the {subject.noun}s apart."
     text = (
@@ -151,7 +156,7 @@ def _traits_text(subject, traits):
     return text
 
 
-def _traits(subject, traits):
+def _traits(subject: Subject, traits: ClusterTraits) -> Table:
     rows = [
         [
             *(one.cluster, one.kind, one.name, brief(one.inside), brief(one.outside), signed(one.effect)),

@@ -3,11 +3,13 @@
 import numpy as np
 
 from localmkl import explain
+from localmkl._types import Floats
 from localmkl.report import charts
 from localmkl.report.prose import Figure, Section, Table
+from localmkl.report.subject import Subject
 
 
-def convergence_section(subject):
+def convergence_section(subject: Subject) -> Section:
     """Return primal and dual of every step."""
     steps = max(explain.histories(subject.model), key=lambda history: len(history["gap"]))
     names = ["primal", "dual"]
@@ -43,7 +45,7 @@ def convergence_section(subject):
     return Section("convergence", "How the solution was found", [text], [figure])
 
 
-def convergence_text(subject, steps):
+def convergence_text(subject: Subject, steps: dict[str, Floats]) -> str:
     """Say how many steps it took and where it ended."""
     gaps, tol = np.asarray(steps["gap"]), subject.model.tol
     missed = ", and not reached" if subject.unfinished else ""

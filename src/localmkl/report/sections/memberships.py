@@ -2,13 +2,15 @@
 
 import numpy as np
 
+from localmkl._types import Floats, Ints
 from localmkl.explain import local_memberships
 from localmkl.plots import clearest_first
 from localmkl.report import charts
 from localmkl.report.prose import Figure, Section, Table, brief, count, listing, percent
+from localmkl.report.subject import Subject
 
 
-def memberships_section(subject):
+def memberships_section(subject: Subject) -> Section | None:
     """Return the bands of memberships, or None without clusters."""
     if subject.n_clusters == 1:
         return None
@@ -31,7 +33,7 @@ def memberships_section(subject):
     return Section("memberships", f"Who belongs to which {noun}", [_how_text(subject)], [figure])
 
 
-def _sizes(subject):
+def _sizes(subject: Subject) -> Table:
     """Return the table of clusters: how many samples, and how much of all; new groups have no part of it."""
     sizes = np.bincount(subject.main, minlength=subject.n_clusters)
     means = dict(zip(subject.regions, subject.memberships.mean(axis=0), strict=True))
@@ -42,7 +44,7 @@ def _sizes(subject):
     return Table(f"{subject.noun.capitalize()}s", head, rows)
 
 
-def _how_text(subject):
+def _how_text(subject: Subject) -> str:
     """Say where memberships come from, and what they do."""
     if subject.noun == "group":
         text = "The groups are known. A sample has the kernel weights of its own group"
@@ -65,7 +67,7 @@ def _how_text(subject):
     return text
 
 
-def groups_text(main, names, n_known):
+def groups_text(main: Ints, names: list[str], n_known: int) -> str:
     """Say how many samples the groups have, and which groups are new to the model."""
     sizes = np.bincount(main, minlength=len(names))
     parts = [f"{size:,} of {name}" for name, size in zip(names, sizes, strict=True)]
@@ -74,11 +76,11 @@ def groups_text(main, names, n_known):
     return f"{text} New to the model, with shares of the others: {_few(new)}." if new else text
 
 
-def _few(items, most=8):
+def _few(items: list[str], most: int = 8) -> str:
     return listing(items if len(items) <= most else [*items[:most], f"{len(items) - most} others"])
 
 
-def memberships_text(given, names=None, whole="a sample"):
+def memberships_text(given: Floats, names: list[str] | None = None, whole: str = "a sample") -> str:
     """Say how large the clusters are and how clearly samples belong."""
     names = [f"cluster {j + 1}" for j in range(given.shape[1])] if names is None else names
     sizes = np.bincount(given.argmax(axis=1), minlength=len(names))

@@ -1,13 +1,16 @@
 """The section on positions of sequences: their importance by cluster, and sequence logos."""
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from localmkl import explain
+from localmkl._types import Floats, Ints, MaybeNone
 from localmkl.report import charts
 from localmkl.report.logo import draw_logos
 from localmkl.report.prose import Figure, Section, Table, brief, class_name, count, listing, sentence
+from localmkl.report.subject import Subject
 from localmkl.views import ABSENT
 
 LOGO_POSITIONS = 60
@@ -17,7 +20,7 @@ LOGO_CLASSES = 4
 """Most classes that get logos: each has two figures, and more would bury the rest of the page."""
 
 
-def positions_section(subject):
+def positions_section(subject: Subject) -> Section | None:
     """Return importance of positions and logos for each column of sequences; None without them."""
     places = explain.sequence_places(subject.model) if subject.rows is not None else []
     blocks = [block for n, place in enumerate(places) for block in _positions_of(subject, n, *place)]
@@ -34,7 +37,7 @@ def positions_section(subject):
     return Section("positions", "Which positions matter where", [text], blocks)
 
 
-def _positions_of(subject, place, view, column):
+def _positions_of(subject: Subject, place: int, view: str | None, column: str | int | None) -> list[Figure]:
     parts = explain.position_contributions(subject.model, subject.rows, column=column, view=view)
     sequences, alphabet = explain.sequences_of(subject.model, subject.rows, column, view)
     there = np.array([text is not None for text in sequences])
@@ -58,7 +61,7 @@ def _positions_of(subject, place, view, column):
     return blocks
 
 
-def _importance(subject, key, title, spread):
+def _importance(subject: Subject, key: str, title: str, spread: dict[int, Floats]) -> Figure:
     names = [subject.clusters[j] for j in spread]
     lines = np.stack(list(spread.values()))
     rows = [
@@ -84,7 +87,7 @@ def _importance(subject, key, title, spread):
     return Figure(key, title, text, spec, table=table)
 
 
-def positions_text(spread, names, noun="cluster"):
+def positions_text(spread: Floats, names: list[str], noun: str = "cluster") -> str:
     """Say where each cluster or group looks."""
     texts = []
     for line, name in zip(spread, names, strict=True):
@@ -109,7 +112,7 @@ def positions_text(spread, names, noun="cluster"):
     return text
 
 
-def half_window(line):
+def half_window(line: Floats) -> tuple[int, int]:
     """Return first and last position of the shortest stretch that holds half of the sum (the fullest such).
 
     Examples
@@ -126,14 +129,23 @@ def half_window(line):
     return best, best + int(size) - 1
 
 
-def _logos(subject, label, values, spread, main, sequences, alphabet):
+def _logos(
+    subject: Subject,
+    label: Any,
+    values: Floats,
+    spread: dict[int, Floats],
+    main: Ints,
+    sequences: list[str | MaybeNone],
+    alphabet: str,
+) -> Figure:
     if subject.classifier:
         chosen = subject.predictions == label
         who, what = f"predicted to be {class_name(label)}", f"what speaks for {class_name(label)}"
     else:
         chosen = subject.predictions >= np.quantile(subject.predictions, 0.75)
         who, what = "in the upper quarter of the predictions", "what raises the prediction"
-    window = _best_window(sum(spread.values()), LOGO_POSITIONS)
+    total: Any = sum(spread.values())
+    window = _best_window(total, LOGO_POSITIONS)
     centred = values - values[main != ABSENT].mean(axis=0)
     logos, found, letters = [], [], ""
     for j in spread:
@@ -154,7 +166,7 @@ def _logos(subject, label, values, spread, main, sequences, alphabet):
     return Figure("", f"Sequence logo: {what}", text, drawing=drawing)
 
 
-def _best_window(line, size):
+def _best_window(line: Floats, size: int) -> slice:
     """Return the slice of at most `size` positions with the largest sum."""
     if len(line) <= size:
         return slice(0, len(line))
@@ -162,7 +174,7 @@ def _best_window(line, size):
     return slice(first, first + size)
 
 
-def logo_text(heights, letters):
+def logo_text(heights: Floats, letters: str) -> str:
     """Say which letters stand out, in the order of the sequence."""
     top = np.sort(np.argsort(-heights.max(axis=1))[:6])
     words = [f"{letters[int(heights[p].argmax())]} at {p + 1}" for p in top if heights[p].max() > 0.0]

@@ -8,9 +8,10 @@ import sklearn
 
 import localmkl
 from localmkl.report.prose import Section, Table
+from localmkl.report.subject import Subject
 
 
-def provenance_section(subject):
+def provenance_section(subject: Subject) -> Section:
     """Return the section on versions, date, machine and the origin of the model."""
     total = subject.n_train if subject.X is None else len(subject.seen)
     shown = f"{len(subject.shown):,}" if subject.rows is not None else "none"

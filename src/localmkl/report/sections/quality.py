@@ -3,11 +3,13 @@
 `localmkl.report.quality` measures, `quality_figures` draws.
 """
 
+from typing import Any
+
 import numpy as np
 
 from localmkl.report.metrics import BRIER, LOG_LOSS
-from localmkl.report.prose import Section, Table, brief, count, listing
-from localmkl.report.quality import CROSS_VALIDATED, FEWEST, HELD_OUT, TRAINING
+from localmkl.report.prose import Figure, Section, Table, brief, count, listing
+from localmkl.report.quality import CROSS_VALIDATED, FEWEST, HELD_OUT, TRAINING, Quality
 from localmkl.report.refits import is_tuned, strength
 from localmkl.report.sections.quality_by_group import group_blocks
 from localmkl.report.sections.quality_figures import (
@@ -17,12 +19,13 @@ from localmkl.report.sections.quality_figures import (
     residuals_figure,
     roc_figure,
 )
+from localmkl.report.subject import Subject
 
 ALIKE = "cannot be told from training rows by names and values"
 """Said of rows that may have been trained on."""
 
 
-def quality_section(subject, found):
+def quality_section(subject: Subject, found: Quality | None) -> Section:
     """Return the quality with its baselines, overall and by cluster; or say that it is not known."""
     title = "How good it is"
     if found is None:
@@ -33,7 +36,7 @@ def quality_section(subject, found):
                 f"{subject.search.best_score_:.3f}; having been chosen by it, they look a little too good."
             )
         return Section("quality", title, [text])
-    blocks = [_quality_table(found)]
+    blocks: list[Figure | Table] = [_quality_table(found)]
     if subject.binary and len(set(found.y.tolist())) == 2:
         blocks.append(roc_figure(subject, found))
     elif subject.classifier:
@@ -49,7 +52,7 @@ def quality_section(subject, found):
     return Section("quality", title, [kind_text(subject, found), quality_text(found)], blocks)
 
 
-def missing_text(subject):
+def missing_text(subject: Subject) -> str:
     """Say why nothing is said about quality, and what that needs."""
     if subject.y is not None:
         return (
@@ -65,13 +68,13 @@ def missing_text(subject):
     return "Nothing is said about quality: that needs samples with known targets, best ones it has not seen."
 
 
-def _labels(labels, most=4):
+def _labels(labels: list[Any], most: int = 4) -> str:
     """Return labels as one reads them out, the first ones of many."""
     shown = [repr(label) for label in labels[:most]]
     return listing(shown if len(labels) <= most else [*shown, "others"])
 
 
-def kind_text(subject, found):
+def kind_text(subject: Subject, found: Quality) -> str:
     """Say on which samples quality was measured, and what that is worth."""
     n = count(len(found.y), "sample")
     if found.kind == HELD_OUT:
@@ -134,7 +137,7 @@ def kind_text(subject, found):
     return f"{text} In brackets: 95 % intervals of the bootstrap."
 
 
-def lead_text(found):
+def lead_text(found: Quality) -> str:
     """Say in one sentence how good the model and its baselines are."""
     name, main = next(iter(found.methods)), found.main
     others = {"MKL": "one set of kernel weights for all samples (MKL)", "UNIF": "equal kernel weights (UNIF)"}
@@ -154,7 +157,7 @@ def lead_text(found):
     return f"{', '.join(parts)}.{guessing_text(found)}"
 
 
-def guessing_text(found):
+def guessing_text(found: Quality) -> str:
     """Say that guessing does as well, where the interval of the model does not exclude it."""
     main, score = found.main, found.model.scores[found.main.name]
     nearest = score.low if main.higher else score.high
@@ -166,11 +169,11 @@ def guessing_text(found):
     return f" {name} is not clearly better than {guess} ({main.written(found.floor)})."
 
 
-def _article(noun):
+def _article(noun: str) -> str:
     return "an" if noun[0] in "aeiouAR" else "a"
 
 
-def quality_text(found):
+def quality_text(found: Quality) -> str:
     """Compare the model with guessing and with each baseline."""
     name, main = next(iter(found.methods)), found.main
     if main.name == "accuracy":
@@ -197,7 +200,7 @@ def quality_text(found):
     return text
 
 
-def comparison_text(found, baseline):
+def comparison_text(found: Quality, baseline: str) -> str:
     """Say whether a baseline is better or worse beyond chance, or that this is not known."""
     main, result = found.main, found.baselines[baseline]
     value, low, high = result.behind.value, result.behind.low, result.behind.high
@@ -213,7 +216,7 @@ def comparison_text(found, baseline):
     return f"{text} (95 % interval {main.amount(low, unit=False)} to {main.amount(high)}{few})."
 
 
-def _quality_table(found):
+def _quality_table(found: Quality) -> Table:
     timed = any(result.seconds is not None for result in found.methods.values())
     rows = []
     for name, result in found.methods.items():

@@ -3,15 +3,18 @@
 import numpy as np
 
 from localmkl.report import charts
+from localmkl.report.metrics import Metric
 from localmkl.report.prose import Figure, Table, brief, count, listing
+from localmkl.report.quality import Quality, Score
 from localmkl.report.refits import SEPARATE, UNSHARED, is_tuned
 from localmkl.report.sections.quality_figures import by_cluster_text, inks
-from localmkl.report.within import within_groups
+from localmkl.report.subject import Subject
+from localmkl.report.within import WithinGroups, within_groups
 
 MEANINGS = {"MKL": "one model for all (MKL)", SEPARATE: SEPARATE, "UNIF": "equal weights (UNIF)"}
 
 
-def group_blocks(subject, found):
+def group_blocks(subject: Subject, found: Quality) -> list[Figure | Table]:
     """Return the figure of all methods by group, the other metrics, and the table of shares."""
     within = within_groups(subject, found)
     wanted = dict.fromkeys([subject.method, *MEANINGS])
@@ -20,7 +23,7 @@ def group_blocks(subject, found):
     return [_by_group(subject, found, within, shown), *others, *_sharing(subject, found, within)]
 
 
-def _by_group(subject, found, within, shown):
+def _by_group(subject: Subject, found: Quality, within: WithinGroups, shown: list[str]) -> Figure:
     main, names, mean = found.main, _names(within), _mean_of(within, found.main)
     scores, means = within.scores[main.name], within.means[main.name]
     lists = {name: [score.value for score in scores[name]] for name in shown}
@@ -47,11 +50,11 @@ def _by_group(subject, found, within, shown):
     return Figure("by-group", "Quality by group", text, spec, table=table)
 
 
-def _names(within):
+def _names(within: WithinGroups) -> list[str]:
     return [f"{group} ({size:,})" for group, size in zip(within.groups, within.sizes, strict=True)]
 
 
-def _table(within, metric, shown, folded=False):
+def _table(within: WithinGroups, metric: Metric, shown: list[str], folded: bool = False) -> Table:
     """Return one metric of all methods by group; nothing where a method or a metric has no number."""
     scores, means = within.scores[metric.name], within.means[metric.name]
     cells = [
@@ -64,7 +67,7 @@ def _table(within, metric, shown, folded=False):
     return Table(caption, ["group", *shown], cells, folded)
 
 
-def _mean_of(within, metric):
+def _mean_of(within: WithinGroups, metric: Metric) -> str:
     """Return the name of the mean: over which groups, where not all have a number of every method."""
     counted = within.counted[metric.name]
     if len(counted) == len(within.groups):
@@ -72,11 +75,11 @@ def _mean_of(within, metric):
     return f"mean of {listing(counted) if 0 < len(counted) <= 3 else count(len(counted), 'group')}"
 
 
-def _written(metric, score):
+def _written(metric: Metric, score: Score) -> str:
     return metric.interval(score) if np.isfinite(score.value) else ""
 
 
-def within_text(subject, found, within):
+def within_text(subject: Subject, found: Quality, within: WithinGroups) -> str:
     """Say whether the model beats one model for all, separate ones and equal weights within the groups."""
     main, own = found.main, within.means[found.main.name].get(subject.method)
     if own is None:
@@ -89,7 +92,7 @@ def within_text(subject, found, within):
     return text + alone_text(subject, within)
 
 
-def alone_text(subject, within):
+def alone_text(subject: Subject, within: WithinGroups) -> str:
     """Say which groups have no separate model, and why."""
     known, text = set(subject.model.groups_.tolist()), ""
     new = [group for group in within.alone if group not in known]
@@ -102,11 +105,11 @@ def alone_text(subject, within):
     return text
 
 
-def _few(names, most=4):
+def _few(names: list[str], most: int = 4) -> str:
     return listing(names if len(names) <= most else [*names[:most], "others"])
 
 
-def _comparison(found, within, name):
+def _comparison(found: Quality, within: WithinGroups, name: str) -> str:
     """Say by how much the mean of a method within groups is behind or ahead of the model."""
     main, score, means = found.main, within.behind[name], within.means[found.main.name]
     meaning = MEANINGS[name]
@@ -125,7 +128,7 @@ def _comparison(found, within, name):
     return f"{text} (95 % interval {main.amount(low, unit=False)} to {main.amount(high)})."
 
 
-def _sharing(subject, found, within):
+def _sharing(subject: Subject, found: Quality, within: WithinGroups) -> list[Table]:
     """Return the table of shares: nothing, the model's, everything; empty where there is one of them."""
     shared, metrics = subject.model.shared_, [metric for metric in found.metrics if within.means[metric.name]]
     ways = {0.0: UNSHARED, 1.0: "MKL", shared: subject.method}

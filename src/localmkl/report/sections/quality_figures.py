@@ -2,12 +2,14 @@
 
 import numpy as np
 
-from localmkl.calibration import event_probabilities, reliability
+from localmkl._types import Floats, Ints
+from localmkl.calibration import Reliability, event_probabilities, reliability
 from localmkl.estimators.probabilities import probabilities
 from localmkl.report import charts
 from localmkl.report.metrics import BELOW, BRIER, LOG_LOSS
 from localmkl.report.prose import Figure, Table, brief, class_name, count, listing, percent, sentence
-from localmkl.report.quality import FEWEST, differs_between
+from localmkl.report.quality import FEWEST, Quality, differs_between
+from localmkl.report.subject import Subject
 from localmkl.solvers.losses import Quantile
 
 ROC_POINTS = 200
@@ -17,7 +19,7 @@ ALARMS = 0.1
 """The share of false alarms at which hits are said: a round one, where most curves have not levelled yet."""
 
 
-def roc_figure(subject, found):
+def roc_figure(subject: Subject, found: Quality) -> Figure:
     """Return the ROC curves of all methods, and their hits at a share of false alarms."""
     label = subject.focus
     positive = found.y == label
@@ -51,12 +53,12 @@ def roc_figure(subject, found):
     return Figure("roc", f"ROC curve: finding {class_name(label)}", text, spec, table=table, wide=False)
 
 
-def inks(found):
+def inks(found: Quality) -> list[str]:
     """Return the colours of the model and its baselines."""
     return [charts.ACCENT, charts.INK, charts.SOFT][: len(found.methods)]
 
 
-def confusion_figure(subject, found):
+def confusion_figure(subject: Subject, found: Quality) -> Figure:
     """Return the counts of classes taken for each other."""
     labels = subject.model.classes_
     names = [str(label) for label in labels]
@@ -81,7 +83,7 @@ def confusion_figure(subject, found):
     return Figure("confusion", "Which classes are taken for which", text, spec, table=table)
 
 
-def recall_text(subject, found, counts):
+def recall_text(subject: Subject, found: Quality, counts: Ints) -> str:
     """Say which classes are recognised best and worst, where that is no chance, and which have no samples."""
     labels = subject.model.classes_.tolist()
     there = np.flatnonzero(counts.sum(axis=1))
@@ -107,7 +109,7 @@ def recall_text(subject, found, counts):
     return text
 
 
-def reliability_figure(subject, found):
+def reliability_figure(subject: Subject, found: Quality) -> Figure:
     """Return probabilities against how often they came true: of one class, or of the predicted one."""
     label = subject.focus if subject.binary else None
     given = probabilities(found.model.decisions)
@@ -127,7 +129,7 @@ def reliability_figure(subject, found):
     return Figure("reliability", title, reliability_text(found, bins), spec, table=table, wide=False)
 
 
-def reliability_text(found, bins):
+def reliability_text(found: Quality, bins: Reliability) -> str:
     """Say whether probabilities hold, and what they are worth beside the shares of the classes."""
     inside, n_bins = int(bins.inside.sum()), len(bins.count)
     text = (
@@ -143,7 +145,7 @@ def reliability_text(found, bins):
     return f"{text} The probabilities have {own}; giving all samples the shares of the classes has {floor}."
 
 
-def residuals_figure(subject, found):
+def residuals_figure(subject: Subject, found: Quality) -> Figure:
     """Return predictions against targets, and the sizes of the errors."""
     guesses = found.model.predictions
     kept = np.arange(len(found.y))
@@ -167,7 +169,7 @@ def residuals_figure(subject, found):
     return Figure("residuals", "Predictions against targets", text, spec, table=table, wide=False)
 
 
-def quantile_text(loss, found):
+def quantile_text(loss: Quantile, found: Quality) -> str:
     """Say which share of the targets lies below the predictions, and which one was asked for."""
     score = found.model.scores[BELOW]
     text = f"{percent(score.value, 1)} of the targets lie below their prediction"
@@ -176,7 +178,7 @@ def quantile_text(loss, found):
     return f"{text}; {percent(loss.quantile, 1)} was asked for."
 
 
-def residuals_text(errors):
+def residuals_text(errors: Floats) -> str:
     """Say how large errors are, and whether they lean to one side by more than chance."""
     sizes = np.abs(errors)
     if len(errors) == 1:
@@ -190,7 +192,7 @@ def residuals_text(errors):
     return f"{text}; on average they are too {side} by {brief(float(unit * abs(mean)))}."
 
 
-def by_cluster_figure(subject, found):
+def by_cluster_figure(subject: Subject, found: Quality) -> Figure:
     """Return the main metric of all methods in each cluster."""
     main = found.main
     sizes = np.bincount(found.clusters, minlength=subject.n_clusters)
@@ -215,7 +217,7 @@ def by_cluster_figure(subject, found):
     )
 
 
-def by_cluster_text(found, names, noun="cluster"):
+def by_cluster_text(found: Quality, names: list[str], noun: str = "cluster") -> str:
     """Say where the model is best, and where it gains on its baselines, unless that may be chance."""
     main, own = found.main, np.array(found.model.by_cluster)
     there = np.flatnonzero(np.isfinite(own))

@@ -6,12 +6,14 @@ import numpy as np
 from sklearn.neighbors import NearestNeighbors
 
 from localmkl import explain
+from localmkl._types import Floats, Ints
 from localmkl.report import charts
-from localmkl.report.prose import Figure, Section, brief, class_name, listing, percent, signed
+from localmkl.report.prose import Figure, PlainRows, Section, brief, class_name, listing, percent, signed
 from localmkl.report.sections.samples import letters_of
+from localmkl.report.subject import Subject
 
 
-def map_section(subject):
+def map_section(subject: Subject) -> tuple[Section | None, PlainRows]:
     """Return the section of the map and the ways to colour it; None and none where it cannot be drawn."""
     stack = None
     if subject.model._precomputed and subject.rows is not None:
@@ -36,7 +38,7 @@ def map_section(subject):
     return Section("map", "The map", [text], [figure]), _modes(subject)
 
 
-def map_text(subject, placed):
+def map_text(subject: Subject, placed: explain.SampleMap) -> str:
     """Say how much of the truth the two axes show, and whether neighbours are alike."""
     if np.ptp(placed.coordinates, axis=0).max() == 0.0:
         return f"All samples lie on one point: {_kernel(subject)} finds no difference between them."
@@ -58,12 +60,12 @@ def map_text(subject, placed):
     return f"{text} A sample's nearest neighbour on the map has {listing(alike)} of the cases."
 
 
-def _kernel(subject):
+def _kernel(subject: Subject) -> str:
     return "the mean of all kernels" if explain.has_groups(subject.model) else "the gate kernel"
 
 
-def _map_rows(subject, coordinates):
-    groups = {"cluster": subject.main}
+def _map_rows(subject: Subject, coordinates: Floats) -> PlainRows:
+    groups: dict[str, Ints | list[int]] = {"cluster": subject.main}
     if subject.classifier:
         order = {label: number for number, label in enumerate(subject.model.classes_.tolist())}
         groups["prediction"] = [order[label] for label in subject.predictions.tolist()]
@@ -92,13 +94,13 @@ def _map_rows(subject, coordinates):
     ]
 
 
-def sample_note(subject, i):
+def sample_note(subject: Subject, i: int) -> str:
     """Return prediction and truth of a sample in words, and which views it lacks."""
     lacks = f"; lacks {listing(subject.lacking[i])}" if subject.lacking[i] else ""
     return f"{_outcome(subject, i)}{lacks}"
 
 
-def _outcome(subject, i):
+def _outcome(subject: Subject, i: int) -> str:
     if not subject.classifier:
         text = f"predicted {brief(float(subject.decisions[i]))}"
         return text if subject.targets is None else f"{text}, in truth {brief(float(subject.targets[i]))}"
@@ -109,9 +111,9 @@ def _outcome(subject, i):
     return f"{text}, which is right" if right else f"{text}, in truth {subject.targets[i]}"
 
 
-def _modes(subject):
+def _modes(subject: Subject) -> PlainRows:
     """Return the ways to colour the map, each with its legend."""
-    modes = []
+    modes: PlainRows = []
     if subject.n_clusters > 1:
         legend = [
             {"label": name, "color": charts.group_color(j), "shape": charts.SHAPES[j % charts.GROUPS]}
@@ -139,11 +141,11 @@ def _modes(subject):
     return modes
 
 
-def _legend(label, number):
+def _legend(label: str, number: int) -> dict[str, str]:
     return {"label": label, "color": charts.group_color(number), "shape": "circle"}
 
 
-def _steps(scale, low, high):
+def _steps(scale: str, low: str, high: str) -> list[dict[str, str]]:
     """Return the legend of a scale of colours, with words at its ends."""
     labels = [low, *[""] * (charts.STEPS - 2), high]
     return [
@@ -152,7 +154,7 @@ def _steps(scale, low, high):
     ]
 
 
-def _directions(subject):
+def _directions(subject: Subject) -> tuple[str, str]:
     """Return in words what a negative and a positive contribution speak for."""
     if subject.binary:
         negative, positive = subject.model.classes_.tolist()

@@ -2,8 +2,10 @@
 
 import numpy as np
 
+from localmkl._types import Floats, Ints
 from localmkl.estimators.groups import rows_of
 from localmkl.report.prose import Section, Table, brief, percent, signed
+from localmkl.report.subject import Subject
 
 SHOWN_SAMPLES = 8
 """Samples listed of the most and of the least certain ones: as many as a reader compares at a glance."""
@@ -12,7 +14,7 @@ LETTERS_SHOWN = 60
 """Letters of a sequence that are written out: what fits on a line of the page."""
 
 
-def samples_section(subject):
+def samples_section(subject: Subject) -> Section | None:
     """Return the most and the least certain samples; None without rows."""
     if subject.rows is None or len(subject.shown) < 2:
         return None
@@ -32,7 +34,7 @@ def samples_section(subject):
     return Section("samples", "Clear and unclear samples", [text], tables)
 
 
-def _certainty(subject):
+def _certainty(subject: Subject) -> tuple[Floats, str]:
     """Return the certainty of each sample, and its meaning in words."""
     if subject.classifier and subject.decisions.ndim == 2:
         two = np.sort(subject.decisions, axis=1)[:, -2:]
@@ -44,7 +46,7 @@ def _certainty(subject):
     return np.abs(subject.predictions - subject.targets), "error"
 
 
-def samples_text(subject, certainty, best, worst):
+def samples_text(subject: Subject, certainty: Floats, best: Ints, worst: Ints) -> str:
     """Say how clear the clearest and the least clear samples are, and how many of them are right."""
     if not subject.classifier:
         return "A regression model does not say how sure it is; listed are both ends."
@@ -65,7 +67,7 @@ def samples_text(subject, certainty, best, worst):
     return text
 
 
-def _sample_row(subject, i):
+def _sample_row(subject: Subject, i: int) -> list[str]:
     parts = subject.contributions[i]
     strongest = np.argsort(-np.abs(parts), kind="stable")[:2]
     row = [subject.labels[i]]
@@ -84,7 +86,7 @@ def _sample_row(subject, i):
     return [*row, cluster, named, *([letters] if letters else [])]
 
 
-def letters_of(subject, i):
+def letters_of(subject: Subject, i: int) -> str:
     """Return the first letters of a sample that is a sequence; empty for all others."""
     rows = rows_of(subject.rows)
     if not isinstance(rows, np.ndarray) or rows.dtype != object or rows.ndim != 1:

@@ -1,10 +1,14 @@
 """The section on how the model was trained: data, kernels, parameters, certificate."""
 
+from typing import Any
+
 import numpy as np
 
 from localmkl import explain
+from localmkl.estimators.base import BaseMKL
 from localmkl.kernels.stack import take_rows
 from localmkl.report.prose import Section, Table, brief, count, listing, percent
+from localmkl.report.subject import Subject
 
 EXPLANATIONS = {
     "UNIF": "adds all kernels with equal weights: nothing is learned about which kernel matters",
@@ -43,7 +47,7 @@ PARAMETERS = {
 }
 
 
-def training_section(subject, seconds=None):
+def training_section(subject: Subject, seconds: float | None = None) -> Section:
     """Return the section on data, kernels, parameters and certificate."""
     model = subject.model
     text = [
@@ -89,7 +93,7 @@ def training_section(subject, seconds=None):
     return Section("done", "What was done", text, blocks)
 
 
-def _explanation(subject):
+def _explanation(subject: Subject) -> str:
     """Say in a clause what the method does, with what is shared and whose weights are learned."""
     what = EXPLANATIONS.get(subject.method, "is a method of its own")
     if subject.all_shared:
@@ -105,7 +109,7 @@ def _explanation(subject):
     return what
 
 
-def _parameters(model):
+def _parameters(model: BaseMKL) -> list[tuple[str, Any, str]]:
     """Return (name, value, meaning) of the parameters that the model made use of."""
     params, meanings = model.get_params(deep=False), dict(PARAMETERS)
     unused = ["n_clusters", "evenness"] if explain.has_groups(model) else ["groups"]
@@ -118,21 +122,21 @@ def _parameters(model):
     ]
 
 
-def _loss_rows(model):
+def _loss_rows(model: BaseMKL) -> list[list[str]]:
     """Return the loss, and its parameters, as rows of the table."""
     (_, name), *settings = explain.described_loss(model).items()
     rows = [["loss", name, LOSSES.get(name, "what errors cost: a loss of its own")]]
     return rows + [[setting, _written(value), "of the loss"] for setting, value in settings]
 
 
-def _classes(subject):
+def _classes(subject: Subject) -> str:
     if not subject.classifier:
         return " with numeric targets"
     names = [str(label) for label in subject.model.classes_]
     return f" of {len(names)} classes ({listing(names if len(names) <= 8 else [*names[:7], 'others'])})"
 
 
-def _shape(subject):
+def _shape(subject: Subject) -> str:
     model = subject.model
     if hasattr(model, "widths_") and model._precomputed:
         return "given by features"
@@ -153,7 +157,7 @@ def _shape(subject):
     return f"sequences of {min(lengths):,} to {max(lengths):,} letters"
 
 
-def features_text(subject):
+def features_text(subject: Subject) -> str:
     """Say what features are, what they lose, and what that costs, if it is known."""
     model, lost = subject.model, subject.model.approximation_error_
     landmarks = model.features_.n_landmarks
@@ -176,7 +180,7 @@ def features_text(subject):
     )
 
 
-def certificate_text(subject):
+def certificate_text(subject: Subject) -> str:
     """Say what the duality gap proves."""
     gap, tol = subject.model.duality_gap_, subject.model.tol
     if subject.method == "LMKL":
@@ -192,7 +196,7 @@ def certificate_text(subject):
     return f"{text}, which is more than the {percent(tol, 1)} asked for: the solver was stopped before."
 
 
-def _written(value):
+def _written(value: Any) -> str:
     if isinstance(value, float | int) and not isinstance(value, bool):
         return brief(value)
     if hasattr(value, "shape"):

@@ -1,16 +1,20 @@
 """The section on the search: the scores of its candidates and the choice."""
 
+from typing import Any
+
 import numpy as np
 
+from localmkl._types import Floats
 from localmkl.model_selection import at_edge
 from localmkl.report import charts
 from localmkl.report.prose import Figure, Section, Table, brief, count, listing
+from localmkl.report.subject import Subject
 
 SAME_SCORE = 1e-3
 """Scores of a search that differ by less are the same: it is one unit of the last digit shown."""
 
 
-def tuning_section(subject):
+def tuning_section(subject: Subject) -> Section | None:
     """Return the table of the search, or None if there was none."""
     search = subject.search
     if search is None:
@@ -43,7 +47,7 @@ def tuning_section(subject):
     return Section("tuning", "How the parameters were chosen", [] if axes else [text], [*figures, table])
 
 
-def tuning_text(params, scores, spread, best, n_folds):
+def tuning_text(params: dict[str, Any], scores: Floats, spread: Floats, best: int, n_folds: int) -> str:
     """Say what was chosen and how much the choice mattered."""
     failed = int((~np.isfinite(scores)).sum())
     tail = f" {count(failed, 'candidate')} could not be scored." if failed else ""
@@ -67,7 +71,7 @@ def tuning_text(params, scores, spread, best, n_folds):
     )
 
 
-def edge_text(search):
+def edge_text(search: Any) -> str:
     """Say which choices lie at an end of what was tried."""
     found = [
         f"{name} = {brief(_plain(value))} is the {end} tried"
@@ -76,17 +80,17 @@ def edge_text(search):
     return f" {listing(found)}: there may be better values beyond." if found else ""
 
 
-def _score(value):
+def _score(value: float) -> str:
     return f"{value:.4f}" if np.isfinite(value) else "none"
 
 
-def _plain(value):
+def _plain(value: Any) -> float | str:
     if isinstance(value, float | int | np.number) and not isinstance(value, bool):
         return float(value)
     return str(value)
 
 
-def _score_figure(axes, scores, best, text):
+def _score_figure(axes: dict[str, list[float | str]], scores: Floats, best: int, text: str) -> Figure:
     """Return the scores over one or two parameters, the best over the others."""
     columns = [[brief(value) for value in column] for column in axes.values()]
     orders = [_ordered(column) for column in axes.values()]
@@ -113,6 +117,6 @@ def _score_figure(axes, scores, best, text):
     return Figure("tuning", title, text, spec, table=table)
 
 
-def _ordered(values):
+def _ordered(values: list[float | str]) -> list[str]:
     distinct = {brief(value): value for value in values}
     return sorted(distinct, key=lambda name: (isinstance(distinct[name], str), distinct[name]))

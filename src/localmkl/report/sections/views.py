@@ -2,16 +2,19 @@
 
 import numpy as np
 
+from localmkl._types import Bools
 from localmkl.explain import training_rows
 from localmkl.report import charts
-from localmkl.report.patterns import SMALL, WHOLE, by_pattern, lost
+from localmkl.report.metrics import Metric
+from localmkl.report.patterns import SMALL, WHOLE, ByPattern, Lost, by_pattern, lost
 from localmkl.report.prose import Figure, Section, Table, count, percent
-from localmkl.report.quality import CROSS_VALIDATED, FEWEST, TRAINING
+from localmkl.report.quality import CROSS_VALIDATED, FEWEST, TRAINING, Quality, Score
 from localmkl.report.refits import COMPLETE
 from localmkl.report.sections.quality_figures import inks
+from localmkl.report.subject import Subject
 
 
-def views_section(subject, found):
+def views_section(subject: Subject, found: Quality | None) -> Section | None:
     """Return who has which view and what follows from that; None without views, or without samples."""
     title, masks = "Views that samples lack", _masks(subject) if subject.views else {}
     if not masks:
@@ -19,14 +22,15 @@ def views_section(subject, found):
     if all(mask.all() for mask in masks.values()):
         text = f"Every sample has {_all(subject.views)} that the kernels read: nothing is missing."
         return Section("views", title, [text])
-    said, blocks = [presence_text(masks, subject.views)], [_shares(masks, subject.views)]
+    said = [presence_text(masks, subject.views)]
+    blocks: list[Figure | Table] = [_shares(masks, subject.views)]
     if found is not None:
         said.append(dropped_text(subject, found, masks))
         blocks += [] if found.present.all() else [_by_pattern(subject, found)]
     return Section("views", title, [one for one in said if one], blocks)
 
 
-def _masks(subject):
+def _masks(subject: Subject) -> dict[str, Bools]:
     """Return who has which view of the training samples, where these are known, and of new ones."""
     masks, own = {}, training_rows(subject.model)
     if subject.training is not None:
@@ -40,11 +44,11 @@ def _masks(subject):
     return masks
 
 
-def _all(views):
+def _all(views: list[str]) -> str:
     return {1: "the one view", 2: "both views"}.get(len(views), f"all {len(views)} views")
 
 
-def presence_text(masks, views):
+def presence_text(masks: dict[str, Bools], views: list[str]) -> str:
     """Say how many samples have all views, and which view is the rarest."""
     parts = []
     for kind, mask in masks.items():
@@ -58,19 +62,19 @@ def presence_text(masks, views):
     return f"{' '.join(parts)} A view that a sample lacks adds nothing to its decision."
 
 
-def _shares(masks, views):
+def _shares(masks: dict[str, Bools], views: list[str]) -> Table:
     """Return the table of who has which view."""
     rows = [[name, *(_counted(mask[:, v]) for mask in masks.values())] for v, name in enumerate(views)]
     if len(views) > 1:
-        rows.append([WHOLE, *(_counted(mask.all(axis=1)) for mask in masks.values())])
+        rows.append([WHOLE, *(_counted(np.asarray(mask.all(axis=1))) for mask in masks.values())])
     return Table("Samples that have each view", ["view", *(f"{kind} samples" for kind in masks)], rows)
 
 
-def _counted(mask):
+def _counted(mask: Bools) -> str:
     return f"{mask.sum():,} of {len(mask):,} ({percent(mask.mean())})"
 
 
-def _by_pattern(subject, found):
+def _by_pattern(subject: Subject, found: Quality) -> Figure:
     """Return the figure of quality by pattern of missing views."""
     parts, main = by_pattern(subject, found), found.main
     names = [f"{name} ({size:,})" for name, size in zip(parts.names, parts.sizes, strict=True)]
@@ -98,11 +102,11 @@ def _by_pattern(subject, found):
     return Figure("by-pattern", title, text, spec, table=table)
 
 
-def _written(metric, score):
+def _written(metric: Metric, score: Score) -> str:
     return metric.interval(score) if np.isfinite(score.value) else ""
 
 
-def pattern_text(parts, found):
+def pattern_text(parts: ByPattern, found: Quality) -> str:
     """Say for which samples the model is best and worst, unless that may be chance."""
     main = found.main
     own = np.array([score.value for score in parts.scores[main.name][next(iter(found.methods))]])
@@ -126,7 +130,7 @@ def pattern_text(parts, found):
     )
 
 
-def dropped_text(subject, found, masks):
+def dropped_text(subject: Subject, found: Quality, masks: dict[str, Bools]) -> str:
     """Say what dropping incomplete training samples would have lost, and how sure that is."""
     mask = masks.get("training")
     if mask is None or mask.all():
@@ -158,7 +162,7 @@ def dropped_text(subject, found, masks):
     return f"{text}{_difference(main, result)}: its {main.name} is {values} {where}."
 
 
-def _difference(main, result):
+def _difference(main: Metric, result: Lost) -> str:
     value, low, high = result.behind.value, result.behind.low, result.behind.high
     word = {1: "is worse", -1: "is better"}.get(
         result.verdict, f"is not clearly different, {'ahead' if value < 0 else 'behind'}"

@@ -5,14 +5,18 @@ from itertools import combinations
 import numpy as np
 
 from localmkl import explain
+from localmkl._types import Floats
+from localmkl.inference import Stability
 from localmkl.report import charts
+from localmkl.report.certainty import Certainty
 from localmkl.report.prose import Figure, Section, Table, count, listing, percent, sentence
+from localmkl.report.subject import Subject
 
 WIDE = 8
 """Columns of a heat map up to which cells have room for an interval; else it stands in the table alone."""
 
 
-def weights_section(subject, certainty=None):
+def weights_section(subject: Subject, certainty: Certainty | None = None) -> Section:
     """Return the heat map of kernel weights by cluster, and by class where there are several.
 
     With refits, those of clusters have intervals, and those that are not sure are pale.
@@ -53,7 +57,16 @@ def weights_section(subject, certainty=None):
     return Section("weights", "Which kernel matters where", [text], figures)
 
 
-def _share_map(key, title, shares, names, columns, spoken, noun="kernel", certainty=None):
+def _share_map(
+    key: str,
+    title: str,
+    shares: Floats,
+    names: list[str],
+    columns: list[str],
+    spoken: list[str],
+    noun: str = "kernel",
+    certainty: Certainty | None = None,
+) -> Figure:
     rows = [
         {"y": name, "x": column, "value": round(100.0 * float(shares[j, m]), 2)}
         for j, column in enumerate(columns)
@@ -85,7 +98,7 @@ def _share_map(key, title, shares, names, columns, spoken, noun="kernel", certai
     return Figure(key, title, text, spec, table=Table(title, [noun, *columns], cells))
 
 
-def _ends(found):
+def _ends(found: Stability) -> dict[tuple[int, ...], str]:
     """Return the ends of the intervals in percent, as text, by cluster and kernel."""
     every = np.ndindex(found.low.shape)
     return {
@@ -96,7 +109,7 @@ def _ends(found):
     }
 
 
-def weights_text(shares, names, columns, noun="kernel"):
+def weights_text(shares: Floats, names: list[str], columns: list[str], noun: str = "kernel") -> str:
     """Say which kernels, or views, the columns rely on, and how much they differ."""
     if len(names) == 1:
         return f"There is one {noun}, and no weight to choose."
@@ -122,7 +135,7 @@ def weights_text(shares, names, columns, noun="kernel"):
     return text
 
 
-def _leaders(row, names):
+def _leaders(row: Floats, names: list[str]) -> str:
     """Return the kernel of the largest share; several where rounding alone would choose."""
     most = percent(row.max())
     tied = [name for name, share in zip(names, row, strict=True) if percent(share) == most]
