@@ -3,10 +3,13 @@
 import os
 import shutil
 import tempfile
+import warnings
 from pathlib import Path
 
 import numpy as np
 import pytest
+
+from localmkl.cli.voice import Voice
 
 FAILED, MISUSED = 1, 2
 
@@ -395,3 +398,10 @@ def test_warnings_are_one_line(call, table):
     lines = said.err.splitlines()
     assert len(lines) == 1
     assert lines[0].startswith("Warning: LMKLClassifier stopped after")
+
+
+def test_users_need_not_know_of_joblib(capsys):
+    with Voice().plainly():
+        for module in ("joblib.externals.loky.process_executor", "elsewhere"):
+            warnings.warn_explicit(f"Said by {module}.", UserWarning, f"{module}.py", 1, module)
+    assert capsys.readouterr().err == "Warning: Said by elsewhere.\n"

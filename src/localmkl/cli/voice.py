@@ -264,6 +264,8 @@ class Voice:
             warnings.simplefilter("default", UserWarning)
             for kind in (RuntimeWarning, FutureWarning):  # of NumPy and others: results are checked for NaN
                 warnings.simplefilter("ignore", kind)
+            # Of workers that were replaced and tasks that are small: nothing that is to be done about.
+            warnings.filterwarnings("ignore", category=UserWarning, module=r"joblib\.")
             warnings.showwarning = _shown_once()
             if sys.stderr.isatty():
                 tell(lambda: self.note(COMPILING))

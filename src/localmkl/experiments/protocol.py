@@ -380,8 +380,8 @@ _COMPILED: set[tuple[str, int]] = set()
 def time_fit(task, method, seed):
     """Time one fit, clustering and certificate included, by the clock of its one thread.
 
-    That clock does not count what else the machine does; `seconds` is the wall's. The first fit of a method to
-    so many rows in a process is done twice, and the second one timed: the first may compile what it needs.
+    That clock does not count what else the machine does; `seconds` is the wall's. The first fit of a method
+    to so many rows in a process is done twice, and the second one timed: the first may compile its code.
     """
     model = make_estimator(task, method.family, seed).set_params(**method.fixed)
     square, y = task.stack[np.ix_(task.train, task.train)], task.y[task.train]
