@@ -157,7 +157,7 @@ def estimator(cls):
 
 def _document(cls):
     """Insert parameters and attributes after the first paragraphs; "References" and "Examples" stay last."""
-    text = inspect.cleandoc(cls.__doc__)
+    text = inspect.cleandoc(cls.__doc__ or "")  # python -OO keeps none
     cut = min((text.index(word) for word in _ENDINGS if word in text), default=len(text))
     signature = inspect.signature(cls).parameters
     described = dict(PARAMETERS)
