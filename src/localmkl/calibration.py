@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from localmkl._checks import check_integer
+from localmkl._types import Floats
 
 Z = 1.959963984540054
 """Standard deviations of a normal distribution that hold 95 % of it."""
@@ -109,8 +110,8 @@ def reliability(probabilities: ArrayLike, truth: ArrayLike, *, n_bins: int = 10)
 
 
 def event_probabilities(
-    probabilities: NDArray[np.float64], y: ArrayLike, classes: ArrayLike, label: Any = None
-) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    probabilities: Floats, y: ArrayLike, classes: ArrayLike, label: Any = None
+) -> tuple[Floats, NDArray[np.bool_]]:
     """Return the probability of one event for each sample, and whether it came true.
 
     Parameters

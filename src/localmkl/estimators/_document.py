@@ -5,9 +5,13 @@ described once, here, where the order is that of every signature.
 """
 
 import inspect
+from collections.abc import Iterable
 from dataclasses import field, make_dataclass
+from typing import Any, TypeVar
 
 from localmkl.gates import GATES
+
+Class = TypeVar("Class", bound=type[Any])
 
 PARAMETERS = {
     "kernels": """list of kernels, "precomputed" or None, default=None
@@ -139,7 +143,7 @@ ATTRIBUTES = {
 }
 
 
-def estimator(cls):
+def estimator(cls: Class) -> Class:
     """Give a class the constructor that stores its parameters, and complete its docstring.
 
     The class itself is no dataclass: tools (dask) take those for no more than their fields, whatever a fit
@@ -155,9 +159,9 @@ def estimator(cls):
     return _document(cls)
 
 
-def _document(cls):
+def _document(cls: Class) -> Class:
     """Insert parameters and attributes after the first paragraphs; "References" and "Examples" stay last."""
-    text = inspect.cleandoc(cls.__doc__)
+    text = inspect.cleandoc(cls.__doc__ or "")  # python -OO keeps none
     cut = min((text.index(word) for word in _ENDINGS if word in text), default=len(text))
     signature = inspect.signature(cls).parameters
     described = dict(PARAMETERS)
@@ -179,5 +183,5 @@ def _document(cls):
 _ENDINGS = ("References\n----------", "Examples\n--------")
 
 
-def _section(title, entries):
+def _section(title: str, entries: Iterable[str]) -> list[str]:
     return [title, "-" * len(title), *entries]

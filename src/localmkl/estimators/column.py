@@ -1,10 +1,15 @@
 """A column of a search: models that differ in few parameters, share a gate and read the Grams together."""
 
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
+from typing import Any, TypeAlias
 
 from localmkl._checks import check_finite_decisions
-from localmkl.estimators.context import identity
+from localmkl._types import Floats, Rows, Targets
+from localmkl.estimators.base import BaseMKL, Found
+from localmkl.estimators.context import FoldContext, identity
+from localmkl.solvers.objective import Problem
 
 ACROSS = ("loss", "quantile", "p", "epsilon", "C")
 """Parameters that differ within a column. From column to column a series of models keeps them."""
@@ -12,8 +17,13 @@ ACROSS = ("loss", "quantile", "p", "epsilon", "C")
 LAST = "last"
 """Place of the solutions of the model solved last, for those that are the first of their series."""
 
+Solved: TypeAlias = dict[Any, list[tuple[Found, Problem]]]
+"""Solution and problem of every class, by the series of the model."""
 
-def fit_column(models, X, y, context, solved, **fit_params):
+
+def fit_column(
+    models: Sequence[BaseMKL], X: Rows, y: Targets, context: FoldContext, solved: Solved, **fit_params: Any
+) -> list[BaseMKL | Exception]:
     """Fit models side by side, each from the solutions of a neighbour.
 
     Parameters
@@ -32,7 +42,8 @@ def fit_column(models, X, y, context, solved, **fit_params):
     list
         For every model itself, fitted, or the exception that ended its fit.
     """
-    outcomes, prepared = list(models), {}
+    outcomes: list[BaseMKL | Exception] = list(models)
+    prepared = {}
     for number, model in enumerate(models):
         try:
             prepared[number] = model._prepare(X, y, context, **fit_params)
@@ -53,11 +64,11 @@ def fit_column(models, X, y, context, solved, **fit_params):
     return outcomes
 
 
-def _series(model):
+def _series(model: BaseMKL) -> tuple[Hashable, ...]:
     return tuple(identity(getattr(model, name, None)) for name in ACROSS)
 
 
-def _turns(models, solved):
+def _turns(models: Mapping[int, BaseMKL], solved: Solved) -> list[list[int]]:
     """Return the numbers of models that are solved together, turn by turn.
 
     First those with a neighbour in their series; then, if there is none at all, those that can start cold
@@ -70,15 +81,15 @@ def _turns(models, solved):
 
 
 @contextmanager
-def decided_together(models, context):
+def decided_together(models: Sequence[BaseMKL], context: FoldContext) -> Iterator[list[BaseMKL]]:
     """Yield stand-ins for the fitted models of a column that decide on known rows in one read for all.
 
     The first of them that is asked reads for the others. In the end they are ordinary models, without the
     context, whoever has kept them.
     """
-    made: dict = {}
+    made: dict[int, list[Floats]] = {}
 
-    def decide(number, X):
+    def decide(number: int, X: Rows) -> Floats:
         place = context.number_of(X)
         if place is None:
             return models[number]._decide(X)
@@ -88,7 +99,7 @@ def decided_together(models, context):
         check_finite_decisions(decisions)
         return decisions
 
-    stand_ins = [model._copy() for model in models]
+    stand_ins: list[Any] = [model._copy() for model in models]
     for number, stand_in in enumerate(stand_ins):
         stand_in._decide = partial(decide, number)
     try:

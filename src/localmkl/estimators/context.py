@@ -4,13 +4,19 @@ It is handed to the methods that fit and decide, and kept by none of them. A fit
 drops it, so that cold fits and those of a search are one code path.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 from types import BuiltinFunctionType, FunctionType
-from typing import Any
+from typing import Any, TypeVar
 
 import joblib
 import numpy as np
+
+from localmkl._types import Ints, MaybeNone, Rows
+from localmkl.kernels import Kernel
+from localmkl.stacks import Stack
+
+Result = TypeVar("Result")
 
 
 @dataclass
@@ -35,40 +41,40 @@ class FoldContext:
         Whether reading the stack may use all threads.
     """
 
-    stack: Any = None
-    train: Any = None
-    kernels: list | None = None
+    stack: MaybeNone = None
+    train: MaybeNone = None
+    kernels: list[Kernel] | None = None
     cosine_scales: np.ndarray | None = None
-    features: Any = None
-    known: Sequence = ()
+    features: MaybeNone = None
+    known: Sequence[tuple[Rows, Ints]] = ()
     parallel: bool = True
     _kept: dict[Any, Any] = field(default_factory=dict)
 
-    def recall(self, what, key, make):
+    def recall(self, what: str, key: Hashable, make: Callable[[], Result]) -> Result:
         """Return the result of ``make()``, now or before; `key` holds all it depends on but the fold."""
         if (what, key) not in self._kept:
             self._kept[what, key] = make()
         return self._kept[what, key]
 
-    def training_stack(self):
+    def training_stack(self) -> Stack:
         """Return the Grams of the training rows."""
         return self.stack if self.train is None else self.stack[np.ix_(self.train, self.train)]
 
-    def number_of(self, X):
+    def number_of(self, X: Rows) -> int | None:
         """Return the number of known rows; None if `X` is no object that is known."""
         return next((number for number, (rows, _) in enumerate(self.known) if rows is X), None)
 
-    def cross_stack(self, number):
+    def cross_stack(self, number: int) -> Stack:
         """Return the Grams between known rows and the training rows."""
         return self.stack[np.ix_(self.known[number][1], self.train)]
 
 
-def parameters_key(model, names):
+def parameters_key(model: Any, names: Iterable[str]) -> tuple[Hashable, ...]:
     """Return something hashable that models with equal values of these parameters have in common."""
     return tuple(identity(getattr(model, name)) for name in names)
 
 
-def identity(value):
+def identity(value: Any) -> Hashable:
     """Return something hashable that equal values have in common; functions are equal to themselves alone."""
     if isinstance(value, int | float | str | FunctionType | BuiltinFunctionType | None):
         return value

@@ -7,10 +7,11 @@ cost of the optimisation is C u / (mean_i sum_j c_j(x_i)^2  M^(1 - 1/p)): at eve
 then has the size of the mean of the M kernels, whatever the method; u is the unit of the targets.
 """
 
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import islice
 from operator import attrgetter
-from typing import Any
+from typing import Any, NoReturn, Self
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -20,13 +21,16 @@ from localmkl._checks import check_evenness, check_integer, check_number, check_
 from localmkl._devices import check_device, find_device
 from localmkl._resources import clustering_bytes, solving_bytes
 from localmkl._sklearn import count_rows
-from localmkl.estimators.base import COSINE
-from localmkl.estimators.deciding import Expansion
+from localmkl._types import Array, Floats, Rows, Seed, Targets
+from localmkl.estimators.base import COSINE, BaseMKL, Found, Prepared, Weigher
+from localmkl.estimators.context import FoldContext
+from localmkl.estimators.deciding import Expansion, Nearness
 from localmkl.estimators.factors import FactorPart, FeatureRows, SeenRows
 from localmkl.estimators.gating import (
     GATE_MATRICES,
     GATE_ROWS,
     ClusteringGate,
+    Joint,
     OneCluster,
     fit_gate,
     with_shared,
@@ -41,13 +45,14 @@ from localmkl.estimators.groups import (
     take_column,
     with_groups,
 )
-from localmkl.estimators.rows import by_chunks, concatenate_rows
+from localmkl.estimators.rows import Grams, by_chunks, concatenate_rows
 from localmkl.estimators.supervision import supervise
 from localmkl.gates import GATES, GROUPS, Gate
 from localmkl.kernels import CrossGrams
 from localmkl.kernels.stack import KernelStack, cosine_scales
+from localmkl.solvers.certify import Solution
 from localmkl.solvers.convex import SOLVERS, at_once, solve_all, solve_convex
-from localmkl.solvers.exact import exact_gaps
+from localmkl.solvers.exact import ExactGap, exact_gaps
 from localmkl.solvers.objective import Problem
 from localmkl.solvers.starts import even_start, neighbour_start
 from localmkl.stacks import FactorStack, GramStack, Stack, device_of
@@ -68,15 +73,15 @@ class ConvexMKL(FactorPart):
     _p: Any = float("inf")
     _solver: Any = SOLVERS[0]  # with this p there are no weights to move
 
-    def _check_parameters(self):
+    def _check_parameters(self) -> None:
         super()._check_parameters()
         check_device(self.device)
 
     @property
-    def _device(self):
+    def _device(self) -> Any:
         return find_device(self.device)
 
-    def _require_room(self, X, n_problems, unlabeled, held):
+    def _require_room(self, X: Rows, n_problems: int, unlabeled: Rows, held: bool) -> None:
         given = device_of(X)
         device = self._device if given is None else given
         if device is None:
@@ -91,30 +96,30 @@ class ConvexMKL(FactorPart):
         itemsize = 0 if given is not None else X.dtype.itemsize if stack else None
         require_room(count_rows(X), n_kernels, self._n_rows_of_weights, width, itemsize, device)
 
-    def _problem(self, stack, gate, target, cost):
+    def _problem(self, stack: Stack, gate: Floats, target: Floats, cost: Floats) -> Problem:
         return Problem(stack, gate, target, cost, self._loss, float(self._p))
 
-    def _size(self, gate, n_kernels, targets, sample_weight):
+    def _size(self, gate: Floats, n_kernels: int, targets: Floats, sample_weight: Floats | None) -> float:
         if not self.scale_C:
             return 1.0
         spread = np.average(np.square(gate).sum(axis=1), weights=sample_weight)
         return spread * n_kernels ** (1.0 - 1.0 / self._p) / self._unit(targets, sample_weight)
 
     @property
-    def _options(self):
+    def _options(self) -> dict[str, Any]:
         return {"solver": self._solver, "tol": self.tol, "max_iter": self.max_iter}
 
-    def _solve_classes(self, prepared):
+    def _solve_classes(self, prepared: Prepared) -> list[Solution]:
         if self.n_jobs in (None, 1) or prepared.on_device:
             return solve_all(prepared.problems, callback=self._callback(), **self._options)
 
-        def solve(problem, parallel):
+        def solve(problem: Problem, parallel: bool) -> Solution:
             problem = replace(problem, stack=problem.stack.using(parallel=parallel))
             return solve_convex(problem, callback=self._callback(), **self._options)
 
         return self._over_classes(solve, prepared)
 
-    def _solving_bytes(self, n_samples, n_kernels, n_problems, models=1):
+    def _solving_bytes(self, n_samples: int, n_kernels: int, n_problems: int, models: int = 1) -> int:
         if self._rank is not None:
             return self._factor_bytes(n_samples, n_kernels, n_kernels * self._rank)
         together, threads = min(at_once(n_samples), models * n_problems), 1
@@ -131,11 +136,15 @@ class ConvexMKL(FactorPart):
         )
 
     @property
-    def _starts_together(self):
+    def _starts_together(self) -> bool:
         return True
 
     @staticmethod
-    def _solve_near(models, prepared, neighbours):
+    def _solve_near(
+        models: Sequence[BaseMKL],
+        prepared: Sequence[Prepared],
+        neighbours: Sequence[list[tuple[Found, Problem]] | None],
+    ) -> list[list[Solution]]:
         if len(models) == 1 and neighbours[0] is None:
             return [models[0]._solve_classes(prepared[0])]
         problems = [problem for own in prepared for problem in own.problems]
@@ -149,13 +158,22 @@ class ConvexMKL(FactorPart):
         flat = iter(solve_all(problems, starts, **models[0]._options))
         return [list(islice(flat, len(own.problems))) for own in prepared]
 
-    def _store(self, solutions, gate):
+    def _store(self, solutions: list[Solution], gate: Floats) -> None:
         self.kernel_weights_ = self._stacked([solution.weights for solution in solutions])
         self.squared_norm_ = self._stacked([solution.squared_norm for solution in solutions])
         self.memberships_ = gate
         self.tau_, self.evenness_ = self.gate_.tau, self.gate_.evenness
 
-    def exact_gap(self, X, y, *, sample_weight=None, max_pairs=None, random_state=None, progress=None):
+    def exact_gap(
+        self,
+        X: Rows,
+        y: Targets,
+        *,
+        sample_weight: Targets = None,
+        max_pairs: int | None = None,
+        random_state: Seed = None,
+        progress: Callable[[int, int], object] | None = None,
+    ) -> ExactGap:
         """Return how far a model on features is from the optimum of the exact problem.
 
         The model is also an answer to the problem on exact kernels, with the same value, and its dual
@@ -225,7 +243,9 @@ class ConvexMKL(FactorPart):
         )
         return max(gaps, key=attrgetter("gap"))
 
-    def _exact_problems(self, X, y, sample_weight):
+    def _exact_problems(
+        self, X: Rows, y: Targets, sample_weight: Targets
+    ) -> tuple[list[Problem], list[Floats]]:
         """Return the problems on exact kernels that the training rows pose, and the dual variables found."""
         rows, y = self._check_rows(X, reset=False), self._check_y(y)
         weights = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
@@ -244,7 +264,7 @@ class ConvexMKL(FactorPart):
         return [self._problem(stack, self.memberships_, *pair) for pair in pairs], list(alphas)
 
     @by_chunks
-    def memberships(self, X, groups=None):
+    def memberships(self, X: Rows, groups: Targets = None) -> Floats:
         """Return the memberships of new rows in the clusters.
 
         Parameters
@@ -264,24 +284,24 @@ class ConvexMKL(FactorPart):
         pairs = self._over_rows(lambda X, rows: self._memberships_block(X, grams, rows), X, grams)
         return np.concatenate([part for _, part in pairs])
 
-    def _memberships_block(self, X, grams, rows):
+    def _memberships_block(self, X: Rows, grams: Grams, rows: slice) -> Floats:
         return with_shared(self.gate_.memberships(X, grams, rows), self._shared)
 
     @property
-    def _shared(self):
+    def _shared(self) -> float:
         """The share of the shared part that the fit has; models of older versions have none."""
         return getattr(self, "shared_", 0.0)
 
     @property
-    def _threadable(self):
+    def _threadable(self) -> bool:
         return not self._on_features and self.gate_.threadable and super()._threadable
 
-    def _weigher(self, models, grams):
+    def _weigher(self, models: Sequence[BaseMKL], grams: Grams) -> Weigher:
         if self._on_features:
             return self._feature_weigher(models, grams)
         expansion = Expansion.of(models)
 
-        def weigh(X, rows):
+        def weigh(X: Rows, rows: slice) -> Floats:
             n_rows = rows.stop - rows.start
             near = self._nearness(grams, n_rows)
             if near is None:
@@ -296,7 +316,7 @@ class ConvexMKL(FactorPart):
 
         return weigh
 
-    def _nearness(self, grams, n_rows):
+    def _nearness(self, grams: Grams, n_rows: int) -> Nearness | None:
         """Return what the gate needs of the Grams, to be read with the rest; None if it reads for itself.
 
         Where rows come again it does: what it found is noted.
@@ -304,11 +324,11 @@ class ConvexMKL(FactorPart):
         together = isinstance(self.gate_, ClusteringGate) and grams.notes is None
         return self.gate_.nearness(grams, n_rows) if together else None
 
-    def _feature_weigher(self, models, grams):
+    def _feature_weigher(self, models: Sequence[BaseMKL], grams: FeatureRows) -> Weigher:
         shape = -1, *np.shape(self.feature_coef_)[-2:]
         coefficients = np.vstack([np.reshape(model.feature_coef_, shape) for model in models])
 
-        def weigh(X, rows):
+        def weigh(X: Rows, rows: slice) -> Floats:
             parts = grams.contributions(rows, coefficients)
             parts *= self._memberships_block(X, grams, rows)[:, None, :, None]
             return parts
@@ -322,7 +342,7 @@ class LpNormMKL(ConvexMKL):
     p = 4 / 3
     solver = SOLVERS[0]
 
-    def _check_parameters(self):
+    def _check_parameters(self) -> None:
         super()._check_parameters()
         check_number("p", self.p, low=1.0)
         check_option("solver", self.solver, SOLVERS)
@@ -336,7 +356,7 @@ class GlobalMKL(ConvexMKL):
 
     _undocumented = ("tau_", "evenness_")
 
-    def fit(self, X, y, sample_weight=None):
+    def fit(self, X: Rows, y: Targets, sample_weight: Targets = None) -> Self:
         """Fit the model.
 
         Parameters
@@ -355,7 +375,15 @@ class GlobalMKL(ConvexMKL):
         """
         return self._fit(X, y, sample_weight=sample_weight)
 
-    def _fit_gate(self, X, groups, stack, sample_weight, unlabeled, context):
+    def _fit_gate(
+        self,
+        X: Rows,
+        groups: Array | None,
+        stack: Stack,
+        sample_weight: Floats | None,
+        unlabeled: Rows,
+        context: FoldContext,
+    ) -> Floats:
         self.gate_ = OneCluster()
         return np.ones((stack.shape[0], 1))
 
@@ -371,7 +399,14 @@ class LocalMKL(LpNormMKL):
     n_init = 10
     _hard = True
 
-    def fit(self, X, y, sample_weight=None, unlabeled=None, groups=None):
+    def fit(
+        self,
+        X: Rows,
+        y: Targets,
+        sample_weight: Targets = None,
+        unlabeled: Rows = None,
+        groups: Targets = None,
+    ) -> Self:
         """Fit the model.
 
         Parameters
@@ -398,7 +433,7 @@ class LocalMKL(LpNormMKL):
             self._refuse_groups()
         return self._fit(with_groups(X, groups), y, sample_weight=sample_weight, unlabeled=unlabeled)
 
-    def _check_parameters(self):
+    def _check_parameters(self) -> None:
         super()._check_parameters()
         check_integer("n_clusters", self.n_clusters, low=1)
         check_number("shared", self.shared, low=0.0, high=1.0)
@@ -411,18 +446,18 @@ class LocalMKL(LpNormMKL):
             self.gate.check_parameters()
 
     @property
-    def _gate_matrices(self):
+    def _gate_matrices(self) -> int:
         return GATE_MATRICES
 
     @property
-    def _n_rows_of_weights(self):
+    def _n_rows_of_weights(self) -> int:
         return self._n_clusters + (self.shared > 0.0)
 
     @property
-    def _n_clusters(self):
+    def _n_clusters(self) -> int:
         return self.gate.n_clusters if isinstance(self.gate, Gate) else self.n_clusters
 
-    def _gating_bytes(self, n_samples):
+    def _gating_bytes(self, n_samples: int) -> int:
         n_samples = n_samples if self._rank is None else min(n_samples, GATE_ROWS)
         if not isinstance(self.gate, str | Gate) or self._by_groups or self.shared == 1.0:
             return 0
@@ -430,19 +465,27 @@ class LocalMKL(LpNormMKL):
             return clustering_bytes(n_samples, self.n_clusters, self.n_init)
         return clustering_bytes(n_samples, self._n_clusters, self.n_init, grams=COMPONENT_GRAMS)
 
-    def _fit_gate(self, X, groups, stack, sample_weight, unlabeled, context):
+    def _fit_gate(
+        self,
+        X: Rows,
+        groups: Array | None,
+        stack: Stack,
+        sample_weight: Floats | None,
+        unlabeled: Rows,
+        context: FoldContext,
+    ) -> Floats:
         self.shared_, self.transductive_ = float(self.shared), unlabeled is not None
         if unlabeled is not None:
             unlabeled = self._check_unlabeled(X, unlabeled, stack.shape[0])
         if groups is not None:
             self.groups_ = groups.astype(str)
         if self.shared == 1.0:
-            self.gate_ = OneCluster()
+            self.gate_: Any = OneCluster()
             return np.ones((stack.shape[0], 1))
         self.gate_, memberships = fit_gate(self, X, groups, stack, sample_weight, unlabeled, context)
         return with_shared(memberships, self.shared_)
 
-    def _refined(self, prepared, X, sample_weight):
+    def _refined(self, prepared: Prepared, X: Rows, sample_weight: Floats | None) -> Prepared:
         gate = self.gate_
         if not isinstance(gate, ClusteringGate) or gate.seen is None:
             return prepared
@@ -451,13 +494,15 @@ class LocalMKL(LpNormMKL):
         del gate.seen
         return refined
 
-    def _decide_together(self, models, X, context=None):
+    def _decide_together(
+        self, models: Sequence[BaseMKL], X: Rows, context: FoldContext | None = None
+    ) -> list[Floats]:
         if all(model._partition is self._partition for model in models):
             return super()._decide_together(models, X, context)
         return [model._decide_together([model], X, context)[0] for model in models]
 
     @property
-    def cluster_names_(self):
+    def cluster_names_(self) -> list[str]:
         """Names of the rows of `kernel_weights_`: "shared" if there is such a part, clusters or groups."""
         check_is_fitted(self)
         if self._shared == 1.0:
@@ -469,11 +514,11 @@ class LocalMKL(LpNormMKL):
         return ["shared", *names] if self._shared > 0.0 else names
 
     @property
-    def _by_groups(self):
+    def _by_groups(self) -> bool:
         """Whether known groups take the place of clusters."""
         return isinstance(self.gate, str) and self.gate == GROUPS
 
-    def _groups_in(self, X):
+    def _groups_in(self, X: Rows) -> Array | None:
         if not self._by_groups:
             return None
         if isinstance(X, SeenRows):
@@ -487,21 +532,21 @@ class LocalMKL(LpNormMKL):
             "`groups=` to fit and to predict."
         )
 
-    def _refuse_groups(self):
+    def _refuse_groups(self) -> NoReturn:
         raise ValueError(
             "`groups` belong to a model with gate='groups' that names no column of them, "
             f"got gate={self.gate!r} and groups={self.groups!r}."
         )
 
-    def _check_rows(self, X, *, reset):
+    def _check_rows(self, X: Rows, *, reset: bool) -> Rows:
         rows = super()._check_rows(X, reset=reset)
         apart = self.groups is None or isinstance(rows, SeenRows)
         return rows if apart else self._take_groups(rows)[0]
 
-    def _take_groups(self, X):
+    def _take_groups(self, X: Rows) -> tuple[Rows, Array]:
         return take_column(X, self.groups, getattr(self, "views_", None))
 
-    def _as_given(self, rows):
+    def _as_given(self, rows: Rows) -> Rows:
         if not hasattr(self, "groups_"):
             return rows
         if self.groups is None:
@@ -511,24 +556,24 @@ class LocalMKL(LpNormMKL):
         place = place_of(self.groups, getattr(self, "feature_names_in_", range(self.n_features_in_)))
         return put_column(rows, self.groups_, place, self.groups)
 
-    def _compare(self, X, context=None):
+    def _compare(self, X: Rows, context: FoldContext | None = None) -> tuple[Rows, Grams]:
         X, grams = super()._compare(X, context)
         if isinstance(self.gate_, GroupGate) and context is None:
             say_strangers(self.gate_.strangers(X.groups), self._shared > 0.0)
         return X, grams
 
     @property
-    def _partition(self):
+    def _partition(self) -> Any:
         return getattr(self.gate_, "kernel", None)
 
-    def _check_unlabeled(self, X, unlabeled, n_train):
+    def _check_unlabeled(self, X: Rows, unlabeled: Rows, n_train: int) -> Joint:
         """Check the unlabelled rows and take them in as reference rows of prediction."""
         if self._on_features and not self._precomputed:
             unlabeled = self._check_rows(unlabeled, reset=False)
             joint_rows = concatenate_rows(X, unlabeled)
             return FeatureRows(joint_rows, self.features_, self.factors_, device=self._device)
         if self._precomputed:
-            joint = unlabeled if isinstance(unlabeled, Stack) else GramStack(unlabeled)
+            joint: Joint = unlabeled if isinstance(unlabeled, Stack) else GramStack(unlabeled)
             joint.check_training()
             same = joint.n_kernels == X.n_kernels and joint.shape[0] >= n_train
             if not same or not np.allclose(joint.diagonals()[:, :n_train], X.diagonals()):
@@ -541,7 +586,7 @@ class LocalMKL(LpNormMKL):
         else:
             unlabeled = self._check_rows(unlabeled, reset=False)
             self.rows_ = concatenate_rows(X, unlabeled)
-            joint = CrossGrams(self.kernels_, self.rows_, self.rows_, device=self._device)  # type: ignore[assignment]
+            joint = CrossGrams(self.kernels_, self.rows_, self.rows_, device=self._device)
         if self.normalize == COSINE:
             self.cosine_scales_ = cosine_scales(joint.diagonals())
         return joint
@@ -553,7 +598,7 @@ class SoftMKL(LocalMKL):
     evenness = 0.7
     _hard = False
 
-    def _check_parameters(self):
+    def _check_parameters(self) -> None:
         super()._check_parameters()
         if isinstance(self.gate, str) and self.n_clusters > 1:
             check_evenness(self.evenness, self.n_clusters)

@@ -6,9 +6,15 @@ Only kernels with weight are asked for, at the support vectors. A gate that sees
 kernels needs k0(x, .) = sum_m s_m k_m(x, .) times some vectors: both are multiplied with one Gram.
 """
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
+
+from localmkl._types import Floats, MaybeNone
+from localmkl.estimators.base import BaseMKL
+from localmkl.kernels.stack import NormalizedGrams
 
 
 @dataclass(frozen=True)
@@ -29,7 +35,7 @@ class Expansion:
     weights: np.ndarray
 
     @classmethod
-    def of(cls, models):
+    def of(cls, models: Sequence[BaseMKL]) -> Self:
         """Return that of fitted models."""
         alpha = np.vstack([model.dual_coef_ for model in models])
         weights = [np.reshape(m.kernel_weights_, (-1, *m.kernel_weights_.shape[-2:])) for m in models]
@@ -38,11 +44,11 @@ class Expansion:
         return cls(columns, vectors.reshape(len(columns), np.prod(vectors.shape[1:])), np.vstack(weights))
 
     @property
-    def shape(self):
+    def shape(self) -> tuple[int, int]:
         """Number of problems, and of clusters."""
         return self.weights.shape[:2]
 
-    def terms(self, grams, rows, near):
+    def terms(self, grams: NormalizedGrams, rows: slice, near: MaybeNone) -> Iterator[tuple[np.intp, Floats]]:
         """Yield (m, what kernel m adds in each cluster, (n_rows, n_problems, l)), for kernels with weight.
 
         Meanwhile `near`, if there is one, learns of the kernels that it asks for.
@@ -61,7 +67,7 @@ class Expansion:
                 products = grams.product(m, rows, self.columns, self.vectors)
             yield m, products.reshape(-1, *self.shape) * self.weights[..., m]
 
-    def _beside(self, others):
+    def _beside(self, others: Floats) -> Floats:
         """Return other vectors, and these with zeros where there are no support vectors."""
         both = np.zeros((len(others), others.shape[1] + self.vectors.shape[1]))
         both[:, : others.shape[1]] = others
@@ -80,11 +86,11 @@ class Nearness:
     n_rows : int
     """
 
-    def __init__(self, shares, vectors, n_rows):
+    def __init__(self, shares: Floats, vectors: Floats, n_rows: int) -> None:
         self.shares, self.vectors = shares, vectors
         self.width = vectors.shape[1]
         self.product = np.zeros((n_rows, self.width))
 
-    def add(self, m, product):
+    def add(self, m: int | np.intp, product: Floats) -> None:
         """Take in the product of the m-th kernel."""
         self.product += self.shares[m] * product

@@ -5,9 +5,10 @@
 What such a model keeps of its training rows are landmarks (in its `FeatureMap`) and the coefficients v.
 """
 
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Any, Self, TypeVar
 
 import numpy as np
 
@@ -15,16 +16,22 @@ from localmkl._checks import check_integer, check_option
 from localmkl._files import scratch_array
 from localmkl._resources import FEWER, NUMBER, available_memory, matrix_bytes
 from localmkl._sklearn import count_rows
-from localmkl.estimators.base import COSINE, BaseMKL
+from localmkl._types import Floats, Ints, MaybeNone, Picked, Rows, Seed, Targets
+from localmkl.estimators.base import COSINE, BaseMKL, Found, Prepared
 from localmkl.estimators.context import FoldContext
 from localmkl.estimators.groups import Grouped, as_groups
-from localmkl.estimators.rows import row_blocks
-from localmkl.kernels import fit_kernels
+from localmkl.estimators.rows import Grams, row_blocks
+from localmkl.kernels import FeatureMap, Kernel, fit_kernels
 from localmkl.kernels.features import LANDMARKS, fit_features
 from localmkl.kernels.stack import take_rows
+from localmkl.solvers.certify import Solution
 from localmkl.solvers.descent import LARGEST_PART
+from localmkl.solvers.objective import Problem
 from localmkl.stacks import FactorStack, Stack, cosine_scales, device_of
 from localmkl.stacks.factors import feature_blocks
+
+Model = TypeVar("Model", bound="FactorPart")
+Note = TypeVar("Note")
 
 DOUBLE_BYTES = 2**28
 """Features are kept in float64 up to this size, and in float32 above: their rounding is far below what
@@ -51,33 +58,33 @@ class FactorPart(BaseMKL):
     It does so if `n_components` says how many, or if the rows are a `FactorStack`.
     """
 
-    n_components: Any = None
+    n_components: MaybeNone = None
     landmarks = LANDMARKS[0]
-    random_state: Any = None
+    random_state: Seed = None
 
-    def _check_parameters(self):
+    def _check_parameters(self) -> None:
         super()._check_parameters()
         check_option("landmarks", self.landmarks, LANDMARKS)
         if self.n_components is not None:
             check_integer("n_components", self.n_components, low=1)
 
     @property
-    def _rank(self):
+    def _rank(self) -> MaybeNone:
         """Most features of a kernel; None where Grams are computed, or kernels are taken as they are."""
         return None if self._precomputed else self.n_components
 
     @property
-    def _on_features(self):
+    def _on_features(self) -> bool:
         """Whether the fitted model has features in place of Grams."""
         return hasattr(self, "widths_")
 
-    def _check_rows(self, X, *, reset):
+    def _check_rows(self, X: Rows, *, reset: bool) -> Rows:
         if not isinstance(X, SeenRows):
             return super()._check_rows(X, reset=reset)
         super()._check_rows(X.sample, reset=reset)
         return X
 
-    def _check_stack(self, X, *, reset):
+    def _check_stack(self, X: Rows, *, reset: bool) -> Stack:
         if reset and not isinstance(X, FactorStack):
             return super()._check_stack(X, reset=reset)
         if reset:
@@ -101,7 +108,7 @@ class FactorPart(BaseMKL):
             )
         return X
 
-    def _fit_stack(self, X, sample_weight, context):
+    def _fit_stack(self, X: Rows, sample_weight: Floats | None, context: FoldContext) -> Stack:
         stack = super()._fit_stack(X, sample_weight, context)
         if not isinstance(stack, FactorStack):
             return stack
@@ -109,7 +116,7 @@ class FactorPart(BaseMKL):
         if not self._precomputed:
             del self.rows_
             if context.stack is not None:
-                self.features_ = context.features
+                self.features_: FeatureMap = context.features
             weights = np.ones(len(stack)) if sample_weight is None else sample_weight
             whole = context.recall("trace", None, lambda: self.features_.diagonals(X) @ weights)
             kept = stack.traces(weights)
@@ -117,7 +124,9 @@ class FactorPart(BaseMKL):
             self.approximation_error_ = np.clip(lost, 0.0, 1.0)  # where nothing is lost, rounding is left
         return stack
 
-    def _compute_stack(self, X, sample_weight):
+    def _compute_stack(
+        self, X: Rows, sample_weight: Floats | None
+    ) -> tuple[Stack, list[Kernel] | None, Floats | None]:
         if isinstance(X, FactorStack):
             X = X.to_device(self._device)
             return unit_rows(X) if self.normalize == COSINE else X, None, None
@@ -127,7 +136,9 @@ class FactorPart(BaseMKL):
         self.features_, stack = self._features_of(kernels, X, sample_weight)
         return stack, kernels, None
 
-    def _features_of(self, kernels, X, sample_weight, rows=None):
+    def _features_of(
+        self, kernels: list[Kernel], X: Rows, sample_weight: Floats | None, rows: Ints | None = None
+    ) -> tuple[FeatureMap, FactorStack]:
         """Return the feature map that some training rows of X give, and the stack of all rows."""
         return features_of(
             kernels,
@@ -141,14 +152,14 @@ class FactorPart(BaseMKL):
             device=self._device,
         )
 
-    def _finish(self, prepared, solutions):
+    def _finish(self, prepared: Prepared, solutions: list[Found]) -> Self:
         model = super()._finish(prepared, solutions)
         if self._on_features:
             pairs = zip(prepared.problems, solutions, strict=True)
             self.feature_coef_ = self._stacked([coefficients(*pair) for pair in pairs])
         return model
 
-    def _compare(self, X, context=None):
+    def _compare(self, X: Rows, context: FoldContext | None = None) -> tuple[Rows, Grams]:
         if not self._on_features:
             return super()._compare(X, context)
         known, notes = self._known(X, context)
@@ -162,7 +173,9 @@ class FactorPart(BaseMKL):
             return rows, FeatureRows(X, None, self.factors_, notes)
         return rows, FeatureRows(X, self.features_, self.factors_, notes, self._device)
 
-    def _fitting_bytes(self, X, n_problems, unlabeled=None, held=False):
+    def _fitting_bytes(
+        self, X: Rows, n_problems: int, unlabeled: Rows = None, held: bool = False
+    ) -> tuple[int, int]:
         if self._rank is None and not isinstance(X, FactorStack):
             return super()._fitting_bytes(X, n_problems, unlabeled, held)
         n_samples, given = count_rows(X), isinstance(X, FactorStack)
@@ -171,21 +184,21 @@ class FactorPart(BaseMKL):
         features = 0 if given or held else features_bytes(n_samples, width)
         return n_kernels, features + self._factor_bytes(n_samples, n_kernels, width)
 
-    def _factor_bytes(self, n_samples, n_kernels, n_features):
+    def _factor_bytes(self, n_samples: int, n_kernels: int, n_features: int) -> int:
         """Return the peak of a fit on features, beyond these."""
         n_clusters = self._n_rows_of_weights
         vectors = (ROW_VECTORS + 3 * n_kernels + 3 * n_clusters) * NUMBER * n_samples
         rows = min(n_samples, LARGEST_PART)
         return vectors + 3 * matrix_bytes(rows) + matrix_bytes(rows, 2 * (n_clusters + 1) * n_features)
 
-    def _predicting_bytes(self, n_rows, n_columns):
+    def _predicting_bytes(self, n_rows: int, n_columns: int) -> int:
         if not self._on_features:
             return super()._predicting_bytes(n_rows, n_columns)
         rows = max(block.stop - block.start for block in row_blocks(n_rows, n_columns))
         return matrix_bytes(rows, COPIES * n_columns + np.size(self.kernel_weights_))
 
     @property
-    def _lighter(self):
+    def _lighter(self) -> str:
         if self._precomputed:
             return FEWER
         if self._rank is not None:
@@ -193,7 +206,7 @@ class FactorPart(BaseMKL):
         return f"set `n_components=200`, or {FEWER}"
 
     @property
-    def _n_rows_of_weights(self):
+    def _n_rows_of_weights(self) -> int:
         """Number of rows of the kernel weights, as far as the parameters say it."""
         return 1
 
@@ -216,12 +229,21 @@ class SeenRows:
     groups: np.ndarray | None = None
 
     @property
-    def shape(self):
+    def shape(self) -> tuple[int]:
         """Number of the rows."""
         return (self.n_rows,)
 
 
-def fit_on_features(model, sample, y, features, table, traces, *, groups=None):
+def fit_on_features(
+    model: Model,
+    sample: Rows,
+    y: Targets,
+    features: FeatureMap,
+    table: Floats,
+    traces: Floats,
+    *,
+    groups: Targets = None,
+) -> Model:
     """Fit a model to rows by their features, which somebody else has computed; return it.
 
     Parameters
@@ -248,13 +270,22 @@ def fit_on_features(model, sample, y, features, table, traces, *, groups=None):
     return model._fit(SeenRows(sample, len(stack), groups), y, context)
 
 
-def _counted(widths):
+def _counted(widths: Iterable[int]) -> str:
     return ", ".join(map(str, widths))
 
 
 def features_of(
-    kernels, X, n_components, *, sample_weight=None, landmarks, random_state, cosine, rows=None, device=None
-):
+    kernels: list[Kernel],
+    X: Rows,
+    n_components: int,
+    *,
+    sample_weight: Floats | None = None,
+    landmarks: str,
+    random_state: Seed,
+    cosine: bool,
+    rows: Ints | None = None,
+    device: Any = None,
+) -> tuple[FeatureMap, FactorStack]:
     """Return the `FeatureMap` of fitted kernels, learned on some rows of X, and the `FactorStack` of all.
 
     Parameters
@@ -282,7 +313,7 @@ def features_of(
     return features, FactorStack.of_table(table, features.widths)
 
 
-def room_for(n_rows, n_features):
+def room_for(n_rows: int, n_features: int) -> Floats:
     """Return an array for features: in memory, or in a temporary file if that is too little."""
     shape = n_rows, n_features
     dtype = np.dtype(np.float64 if matrix_bytes(*shape) <= DOUBLE_BYTES else np.float32)
@@ -293,7 +324,7 @@ def room_for(n_rows, n_features):
     return np.empty(shape, dtype=dtype)
 
 
-def features_bytes(n_rows, n_features):
+def features_bytes(n_rows: int, n_features: int) -> int:
     """Return the bytes of memory that features take, as `room_for` places them."""
     needed = matrix_bytes(n_rows, n_features)
     needed = needed if needed <= DOUBLE_BYTES else needed // 2
@@ -316,40 +347,47 @@ class FeatureRows:
         Where features are computed; those of a stack are where it is.
     """
 
-    def __init__(self, rows, features, factors, notes=None, device=None):
+    def __init__(
+        self,
+        rows: Rows,
+        features: FeatureMap | None,
+        factors: Floats,
+        notes: dict[Any, Any] | None = None,
+        device: Any = None,
+    ) -> None:
         self.rows, self.map, self.factors, self.notes = rows, features, factors, notes
         self.device = device_of(rows) if features is None else device
         self.widths = rows.widths if features is None else features.widths
 
     @property
-    def shape(self):
+    def shape(self) -> tuple[int, int]:
         """Number of rows, and of the numbers that each takes: features, and values of kernels."""
         n_compared = 0 if self.map is None else self.map.n_landmarks
         return count_rows(self.rows), sum(self.widths) + n_compared
 
-    def features(self, rows=slice(None)):
+    def features(self, rows: Picked = slice(None)) -> Floats:
         """Return the features of a block of rows, (n_rows, n_features)."""
         if self.map is None:
             return self.rows.features(rows)
         return self.map.transform(take_rows(self.rows, rows), dtype=np.float64)
 
     @property
-    def on_device(self):
+    def on_device(self) -> bool:
         """Whether features are computed or kept on a device."""
         return self.device is not None
 
-    def blocks(self):
+    def blocks(self) -> list[slice]:
         """Return slices of rows whose features are looked at together."""
         return feature_blocks(self.shape[0], DEVICE_ROWS if self.on_device else None)
 
-    def _tensor(self, rows):
+    def _tensor(self, rows: Picked) -> Any:
         if self.map is None:
             return self.rows.rows_of(rows).double()
         from localmkl.kernels.on_device import transform
 
         return transform(self.map, take_rows(self.rows, rows), self.device)
 
-    def scaled(self, rows, scales):
+    def scaled(self, rows: Picked, scales: Floats) -> Any:
         """Return the features of a block of rows, each kernel's multiplied by the root of its scale."""
         roots = np.sqrt(np.repeat(scales, self.widths))
         if not self.on_device:
@@ -358,7 +396,7 @@ class FeatureRows:
 
         return DeviceMatrix(self._tensor(rows)).scaled(1.0, right=roots)
 
-    def contributions(self, rows, coefficients):
+    def contributions(self, rows: Picked, coefficients: Floats) -> Floats:
         """Return ``phi_m(x)'v_kjm`` of a block of rows, (n_rows, n_problems, l, M)."""
         if not self.on_device:
             return contributions(self.features(rows), self.widths, coefficients)
@@ -367,7 +405,7 @@ class FeatureRows:
         features = self._tensor(rows).split(list(self.widths), dim=1)
         return contributions([DeviceMatrix(own) for own in features], self.widths, coefficients)
 
-    def diagonals(self):
+    def diagonals(self) -> Floats:
         """Return ``k_m(x, x)`` of the rows, (n_kernels, n_rows)."""
         edges = np.concatenate([[0], np.cumsum(self.widths)[:-1]])
         blocks = [
@@ -376,7 +414,7 @@ class FeatureRows:
         ]
         return np.concatenate(blocks).T * self.factors[:, None]
 
-    def note(self, rows, make):
+    def note(self, rows: slice, make: Callable[[], Note]) -> Note:
         """Return what ``make()`` returned, now or before, for a block of rows."""
         if self.notes is None:
             return make()
@@ -386,16 +424,16 @@ class FeatureRows:
         return self.notes[key]
 
 
-def coefficients(problem, solution):
+def coefficients(problem: Problem, solution: Solution) -> Floats:
     """Return the v of a solution, (l, n_features)."""
-    stack = problem.stack
+    stack: Any = problem.stack  # one of features
     weights = solution.weights if stack.factors is None else solution.weights * stack.factors
     rows = np.flatnonzero(solution.alpha)
     vectors = problem.memberships[rows] * solution.alpha[rows, None]
     return stack.spread(weights) * stack.moments_of(rows, vectors)
 
 
-def contributions(features, widths, coefficients):
+def contributions(features: Floats | list[Any], widths: Sequence[int], coefficients: Floats) -> Floats:
     """Return ``phi_m(x)'v_kjm``, (n_rows, n_problems, l, M), for coefficients (n_problems, l, R).
 
     `features` is one table, or a list of the kernels' own.
@@ -411,6 +449,6 @@ def contributions(features, widths, coefficients):
     return parts
 
 
-def unit_rows(stack):
+def unit_rows(stack: FactorStack) -> FactorStack:
     """Return a stack whose features have length one in each kernel: the cosine normalisation."""
     return stack.divided(cosine_scales(stack.diagonals()), in_place=False)

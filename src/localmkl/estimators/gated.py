@@ -3,8 +3,9 @@
 f(x) = sum_m eta_m(x) sum_i alpha_i eta_m(x_i) k_m(x, x_i) + b,   eta = gate(sum_i r_im k0(x_i, x) + v_m)
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -14,12 +15,15 @@ from sklearn.utils.validation import check_is_fitted
 
 from localmkl._checks import check_integer, check_option
 from localmkl._resources import solving_bytes
+from localmkl._types import Array, Floats, Rows, Seed, Targets
 from localmkl._warnings import warn
-from localmkl.estimators.base import BaseMKL
+from localmkl.estimators.base import BaseMKL, Prepared, Weigher
+from localmkl.estimators.context import FoldContext
 from localmkl.estimators.gating import GATE_MATRICES, GateKernel
-from localmkl.solvers.gated import ACTIVATIONS, apply_gate, solve_gated
+from localmkl.kernels.stack import NormalizedGrams
+from localmkl.solvers.gated import ACTIVATIONS, GatedSolution, apply_gate, solve_gated
 from localmkl.solvers.objective import Problem
-from localmkl.stacks import FactorStack, device_of
+from localmkl.stacks import FactorStack, Stack, device_of
 
 
 class GatedMKL(BaseMKL):
@@ -28,7 +32,7 @@ class GatedMKL(BaseMKL):
     gate = "softmax"
     gate_kernel: Any = None
     n_init = 1
-    random_state: Any = None
+    random_state: Seed = None
 
     _undocumented = ("tau_", "evenness_", "squared_norm_")
     _described = {  # noqa: RUF012
@@ -37,7 +41,7 @@ class GatedMKL(BaseMKL):
     each lies between 0 and 1.""",
     }
 
-    def fit(self, X, y, sample_weight=None):
+    def fit(self, X: Rows, y: Targets, sample_weight: Targets = None) -> Self:
         """Fit the model.
 
         Parameters
@@ -56,12 +60,12 @@ class GatedMKL(BaseMKL):
         """
         return self._fit(X, y, sample_weight=sample_weight)
 
-    def _check_parameters(self):
+    def _check_parameters(self) -> None:
         super()._check_parameters()
         check_option("gate", self.gate, tuple(ACTIVATIONS))
         check_integer("n_init", self.n_init, low=1)
 
-    def _check_stack(self, X, *, reset):
+    def _check_stack(self, X: Rows, *, reset: bool) -> Stack:
         if isinstance(X, FactorStack):
             raise ValueError("LMKL needs Grams, got a `FactorStack`; the convex methods take one.")
         if device_of(X) is not None:
@@ -71,25 +75,33 @@ class GatedMKL(BaseMKL):
         return super()._check_stack(X, reset=reset)
 
     @property
-    def _gate_matrices(self):
+    def _gate_matrices(self) -> int:
         return GATE_MATRICES
 
-    def _solving_bytes(self, n_samples, n_kernels, n_problems, models=1):
+    def _solving_bytes(self, n_samples: int, n_kernels: int, n_problems: int, models: int = 1) -> int:
         threads = min(n_problems, effective_n_jobs(self.n_jobs))
         return solving_bytes(n_samples, n_kernels=n_kernels, combined=threads, factors=threads, copies=1)
 
-    def _fit_gate(self, X, groups, stack, sample_weight, unlabeled, context):
+    def _fit_gate(
+        self,
+        X: Rows,
+        groups: Array | None,
+        stack: Stack,
+        sample_weight: Floats | None,
+        unlabeled: Rows,
+        context: FoldContext,
+    ) -> Floats:
         self.gate_kernel_ = GateKernel(self.gate_kernel, stack.n_kernels, self._precomputed)
         self.gate_kernel_.fit(X, sample_weight, self.kernels_)
         self.gate_name_ = self.gate
         self._seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
         return self.gate_kernel_.training_gram(X, stack, self.factors_)
 
-    def _problem(self, stack, gate, target, cost):
+    def _problem(self, stack: Stack, gate: Floats, target: Floats, cost: Floats) -> Problem:
         return Problem(stack, np.ones((len(target), 1)), target, cost, self._loss, np.inf)
 
-    def _solve_classes(self, prepared):
-        def solve(problem, parallel):
+    def _solve_classes(self, prepared: Prepared) -> list[GatedSolution]:
+        def solve(problem: Problem, parallel: bool) -> GatedSolution:
             return solve_gated(
                 replace(problem, stack=problem.stack.using(parallel=parallel)),
                 prepared.gate,
@@ -103,7 +115,7 @@ class GatedMKL(BaseMKL):
 
         return self._over_classes(solve, prepared)
 
-    def _store(self, solutions, gate):
+    def _store(self, solutions: list[GatedSolution], gate: Floats) -> None:
         del self._seed
         self.gate_coef_ = np.stack([solution.coefficients for solution in solutions])
         self.gate_intercept_ = np.stack([solution.offsets for solution in solutions])
@@ -111,7 +123,7 @@ class GatedMKL(BaseMKL):
         weights = self.gating_.mean(axis=1)[:, None, :]
         self.kernel_weights_ = weights[0] if len(weights) == 1 else weights
 
-    def _warn_not_converged(self, missed):
+    def _warn_not_converged(self, missed: list[GatedSolution]) -> None:
         warn(
             f"{type(self).__name__} stopped after max_iter={self.max_iter} steps of the gate while its "
             f"objective still fell by more than tol={self.tol:.2e} a step (the gap of its convex "
@@ -119,7 +131,7 @@ class GatedMKL(BaseMKL):
             ConvergenceWarning,
         )
 
-    def gating(self, X):
+    def gating(self, X: Rows) -> Floats:
         """Return the weight that the gate gives each kernel at each row.
 
         Parameters
@@ -138,7 +150,7 @@ class GatedMKL(BaseMKL):
         eta = np.concatenate([part for _, part in pairs])
         return eta[:, 0] if eta.shape[1] == 1 else eta
 
-    def memberships(self, X, groups=None):
+    def memberships(self, X: Rows, groups: Targets = None) -> Floats:
         """Return ones: this method has no clusters; see `gating`.
 
         Parameters
@@ -156,7 +168,7 @@ class GatedMKL(BaseMKL):
         check_is_fitted(self)
         return np.ones((self._compare(X)[1].shape[0], 1))
 
-    def _gating_block(self, X, grams, rows):
+    def _gating_block(self, X: Rows, grams: NormalizedGrams, rows: slice) -> Floats:
         gram = self.gate_kernel_.cross_gram(X, grams, rows)
         pairs = zip(self.gate_coef_, self.gate_intercept_, strict=True)
         return np.stack([apply_gate(self.gate_name_, gram, r, v) for r, v in pairs], axis=1)
@@ -164,16 +176,16 @@ class GatedMKL(BaseMKL):
     _block_matrices = 1 + GATE_MATRICES  # the gate averages all kernels first
 
     @property
-    def _threadable(self):
+    def _threadable(self) -> bool:
         return self.gate_kernel_.threadable and super()._threadable
 
-    def _weigher(self, models, grams):
-        def weigh(X, rows):
+    def _weigher(self, models: Sequence[BaseMKL], grams: NormalizedGrams) -> Weigher:
+        def weigh(X: Rows, rows: slice) -> Floats:
             return np.concatenate([model._gated_contributions(X, grams, rows) for model in models], axis=1)
 
         return weigh
 
-    def _gated_contributions(self, X, grams, rows):
+    def _gated_contributions(self, X: Rows, grams: NormalizedGrams, rows: slice) -> Floats:
         alpha = np.atleast_2d(self.dual_coef_)
         columns = self.support_
         eta = self._gating_block(X, grams, rows)

@@ -5,8 +5,11 @@ who belongs where (`memberships`). It sees the raw rows and the normalised Grams
 Those that find clusters (`localmkl.gates`) are given the Gram of the gate kernel alone.
 """
 
+from __future__ import annotations
+
 from copy import copy
 from inspect import signature
+from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 import numpy as np
 from sklearn.base import clone
@@ -14,16 +17,25 @@ from sklearn.utils import check_random_state
 
 from localmkl._checks import check_memberships, listed
 from localmkl._sklearn import count_rows, take
+from localmkl._types import Array, Bools, Floats, MaybeNone, Picked, Rows
 from localmkl.backends import one_blas_thread
-from localmkl.estimators.context import identity, parameters_key
+from localmkl.estimators.context import FoldContext, identity, parameters_key
 from localmkl.estimators.deciding import Nearness
 from localmkl.estimators.factors import FeatureRows
 from localmkl.estimators.groups import GroupGate
+from localmkl.estimators.rows import Grams
 from localmkl.gates import CLUSTERINGS, GATES, Gate, SupervisedGate
+from localmkl.kernels import Kernel
 from localmkl.kernels.features import fit_features
 from localmkl.kernels.stack import NormalizedGrams, fit_kernel, take_rows, threadable
 from localmkl.kernels.viewed import in_one_view, view_read
 from localmkl.stacks import FactorStack, Stack
+
+if TYPE_CHECKING:
+    from localmkl.estimators.convex import LocalMKL
+
+Joint: TypeAlias = Any
+"""A `Stack`, `CrossGrams` or `FeatureRows` of the training rows followed by the unlabelled ones."""
 
 PARTITION = ("normalize", "gate", "gate_kernel", "n_clusters", "n_init", "random_state")
 """Parameters that the partition of the training rows depends on, beside the kernels."""
@@ -45,7 +57,7 @@ class OneCluster:
     tau, evenness = 0.0, 1.0
     threadable = True
 
-    def memberships(self, X, grams, rows):
+    def memberships(self, X: Rows, grams: Grams, rows: slice) -> Floats:
         """Return ones, (n_rows, 1)."""
         return np.ones((rows.stop - rows.start, 1))
 
@@ -59,7 +71,7 @@ class GateKernel:
         None is the uniform combination of all kernels, an integer one of them.
     """
 
-    def __init__(self, spec, n_kernels, precomputed):
+    def __init__(self, spec: Any, n_kernels: int, precomputed: bool) -> None:
         self.index = int(spec) if isinstance(spec, int | np.integer) else None
         self.own = None if self.index is not None else spec
         if isinstance(spec, bool) or (self.index is not None and not -n_kernels <= spec < n_kernels):
@@ -70,7 +82,7 @@ class GateKernel:
                 "put the gate's Gram into the stack and give its index."
             )
 
-    def fit(self, X, sample_weight, kernels=None):
+    def fit(self, X: Rows, sample_weight: Floats | None, kernels: list[Kernel] | None = None) -> Self:
         """Learn the parameters of a kernel of its own; of one of the model's, only which view it reads."""
         if self.own is not None:
             self.own = fit_kernel(in_one_view(self.own, X), X, sample_weight)
@@ -78,33 +90,33 @@ class GateKernel:
         self.view = view_read(one, X)
         return self
 
-    def counted(self, X, weights):
+    def counted(self, X: Rows, weights: Floats | None) -> Floats | None:
         """Return the weights of rows, zero of those that lack the view that it reads."""
         return weights if self.view is None else X.present(self.view) * (1.0 if weights is None else weights)
 
-    def known(self, X, memberships):
+    def known(self, X: Rows, memberships: Floats) -> Floats:
         """Return memberships, the same in all clusters where a row lacks the view that it reads."""
         view = getattr(self, "view", None)  # files of older versions have none
         if view is None:
             return memberships
         return np.where(X.present(view)[:, None], memberships, 1.0 / memberships.shape[1])
 
-    def present(self, X):
+    def present(self, X: Rows) -> Bools | None:
         """Return which rows have the view that it reads; None if all do."""
         return None if self.view is None else X.present(self.view)
 
-    def shares(self, n_kernels):
+    def shares(self, n_kernels: int) -> MaybeNone:
         """Return how much of each of the model's kernels is in k0, (n_kernels,); None: it has its own."""
         if self.own is not None:
             return None
         return np.full(n_kernels, 1.0 / n_kernels) if self.index is None else np.eye(n_kernels)[self.index]
 
     @property
-    def threadable(self):
+    def threadable(self) -> bool:
         """Whether several threads may ask at once."""
         return self.own is None or threadable(self.own)
 
-    def training_gram(self, X, stack, factors):
+    def training_gram(self, X: Rows, stack: Stack, factors: Floats) -> Floats:
         """Return k0 on the training rows, (n, n)."""
         if self.own is not None:
             return self.own(X)
@@ -118,7 +130,7 @@ class GateKernel:
             return stack.only(m).combine(weight, np.ones((len(stack), 1)))
         return stack.combine((factors / len(factors))[None, :], np.ones((len(stack), 1)))
 
-    def cross_gram(self, X, grams, rows=slice(None)):
+    def cross_gram(self, X: Rows, grams: Grams, rows: Picked = slice(None)) -> Any:
         """Return k0 between a block of rows and the reference rows of the fit."""
         if self.own is not None:
             return self.own(X, grams.source.Y)
@@ -132,7 +144,7 @@ class FeatureGateKernel(GateKernel):
     stand for the cross-Gram, and means for averages over training rows.
     """
 
-    def fit_features(self, estimator, X, sample_weight):
+    def fit_features(self, estimator: LocalMKL, X: Rows, sample_weight: Floats | None) -> Self:
         """Learn the features of a kernel of its own."""
         self.fit(X, sample_weight, estimator.kernels_)
         if self.own is not None:
@@ -146,7 +158,7 @@ class FeatureGateKernel(GateKernel):
             )
         return self
 
-    def cross_gram(self, X, grams, rows=slice(None)):
+    def cross_gram(self, X: Rows, grams: Grams, rows: Picked = slice(None)) -> Any:
         """Return the features of a block of rows whose products are k0."""
         if self.own is not None:
             return self.own.transform(X, dtype=np.float64)
@@ -161,41 +173,41 @@ class ClusteringGate:
 
     seen: np.ndarray | None = None
 
-    def __init__(self, clustering, kernel):
+    def __init__(self, clustering: Gate, kernel: GateKernel) -> None:
         self.clustering, self.kernel = clustering, kernel
 
     @property
-    def tau(self):
+    def tau(self) -> float:
         """Sharpness of the memberships."""
         return float(self.clustering.tau_)
 
     @property
-    def evenness(self):
+    def evenness(self) -> float:
         """Average evenness over the partitioned rows."""
         return float(self.clustering.evenness_)
 
     @property
-    def threadable(self):
+    def threadable(self) -> bool:
         """Whether several threads may ask at once."""
         return self.kernel.threadable
 
-    def memberships(self, X, grams, rows):
+    def memberships(self, X: Rows, grams: Grams, rows: slice) -> Floats:
         """Return memberships of a block of new rows."""
         distances = grams.note(
             rows, lambda: self.clustering.distances(self.kernel.cross_gram(X, grams, rows))
         )
         return self._at(X, distances)
 
-    def nearness(self, grams, n_rows):
+    def nearness(self, grams: NormalizedGrams, n_rows: int) -> Nearness | None:
         """Return what is to be known of the model's kernels at new rows; None where that is not all."""
         shares = self.kernel.shares(len(grams.factors))
         return None if shares is None else Nearness(shares, self.clustering.averages_, n_rows)
 
-    def memberships_near(self, X, near):
+    def memberships_near(self, X: Rows, near: Nearness) -> Floats:
         """Return memberships of new rows whose nearness is known."""
         return self._at(X, self.clustering.distances_from(near.product))
 
-    def _at(self, X, distances):
+    def _at(self, X: Rows, distances: Floats) -> Floats:
         return self.kernel.known(X, self.clustering.memberships_at(distances))
 
 
@@ -209,10 +221,10 @@ class ModelGate:
     tau = evenness = float("nan")
     threadable = False
 
-    def __init__(self, model, hard):
+    def __init__(self, model: Any, hard: bool) -> None:
         self.model, self.hard = model, hard
 
-    def fit(self, X):
+    def fit(self, X: Rows) -> Floats:
         """Fit a copy of the model (functions need no fit); return memberships of the rows."""
         if hasattr(self.model, "predict_proba"):
             self.model = clone(self.model).fit(X, None)
@@ -220,7 +232,7 @@ class ModelGate:
         self.n_clusters = given.shape[1]
         return given
 
-    def memberships(self, X, grams, rows):
+    def memberships(self, X: Rows, grams: Grams, rows: slice) -> Floats:
         """Return memberships of a block of new rows."""
         given = self.model.predict_proba(X) if hasattr(self.model, "predict_proba") else self.model(X)
         given = check_memberships(given, rows.stop - rows.start)
@@ -238,22 +250,22 @@ class MatrixGate:
     tau = evenness = float("nan")
     threadable = True
 
-    def __init__(self, matrix, hard):
+    def __init__(self, matrix: Any, hard: bool) -> None:
         self.matrix, self.hard = np.asarray(matrix, dtype=np.float64), hard
 
-    def fit(self, stack, n_train):
+    def fit(self, stack: Any, n_train: int) -> Floats:
         """Return memberships of the training rows."""
         self.origin = stack.origin if isinstance(stack, Stack) else None
         n_rows = n_train if self.origin is None else stack.whole_shape[0]
         self.matrix = check_memberships(self.matrix, n_rows)
         return self.of_rows(stack)
 
-    def of_rows(self, stack):
+    def of_rows(self, stack: Any) -> Floats:
         """Return the memberships of the rows of a slice of the stack."""
         chosen = self.matrix if stack.rows is None else self.matrix[stack.rows]
         return _maybe_hard(chosen, self.hard)
 
-    def memberships(self, X, grams, rows):
+    def memberships(self, X: Rows, grams: Grams, rows: slice) -> Floats:
         """Return memberships of new rows: they must be rows of the same `GramStack`."""
         if not isinstance(X, Stack) or X.origin != self.origin:
             raise ValueError(
@@ -263,7 +275,10 @@ class MatrixGate:
         return self.of_rows(X)
 
 
-def with_shared(memberships, share):
+FittedGate: TypeAlias = OneCluster | ClusteringGate | ModelGate | MatrixGate | GroupGate
+
+
+def with_shared(memberships: Floats, share: float) -> Floats:
     """Return memberships with one more column in front, the same for all: (s, (1 - s) c_1, ..., (1 - s) c_l).
 
     Examples
@@ -277,7 +292,15 @@ def with_shared(memberships, share):
     return np.column_stack([np.full(len(memberships), share), (1.0 - share) * memberships])
 
 
-def fit_gate(estimator, X, groups, stack, sample_weight, unlabeled, context):
+def fit_gate(
+    estimator: LocalMKL,
+    X: Rows,
+    groups: Array | None,
+    stack: Stack,
+    sample_weight: Floats | None,
+    unlabeled: Joint | None,
+    context: FoldContext,
+) -> tuple[FittedGate, Floats]:
     """Return the fitted gate of an estimator and the memberships of its training rows.
 
     `groups` is None or their groups; `unlabeled` None or the Grams of the training rows followed by the
@@ -323,13 +346,13 @@ def fit_gate(estimator, X, groups, stack, sample_weight, unlabeled, context):
     return _fitted(MatrixGate(gate, hard), n_train, rows, n_train)
 
 
-def _fitted(gate, n_train, *rows):
+def _fitted(gate: Any, n_train: int, *rows: Any) -> tuple[Any, Floats]:
     """Return a gate and the memberships of the training rows, which stand first."""
     memberships = gate.fit(*rows)
     return gate, memberships[:n_train]
 
 
-def _clustering(estimator):
+def _clustering(estimator: LocalMKL) -> Gate:
     """Return the gate that an estimator asks for, not fitted, for a hard partition."""
     if isinstance(estimator.gate, Gate):
         return clone(estimator.gate).set_params(evenness=None)
@@ -338,7 +361,17 @@ def _clustering(estimator):
     return kind(evenness=None, **asked)
 
 
-def _partition(estimator, X, stack, sample_weight, weights, unlabeled):
+Partition: TypeAlias = tuple[GateKernel, Gate, Floats, Floats | None]
+
+
+def _partition(
+    estimator: LocalMKL,
+    X: Rows,
+    stack: Stack,
+    sample_weight: Floats | None,
+    weights: Floats | None,
+    unlabeled: Joint | None,
+) -> Partition:
     """Return the gate kernel, its hard partition, and the distances and weights of the partitioned rows."""
     if isinstance(stack, FactorStack):
         return _partition_on_features(estimator, X, stack, sample_weight, weights, unlabeled)
@@ -356,7 +389,14 @@ def _partition(estimator, X, stack, sample_weight, weights, unlabeled):
         return kernel, partition, partition.distances(gram), weights
 
 
-def _partition_on_features(estimator, X, stack, sample_weight, weights, unlabeled):
+def _partition_on_features(
+    estimator: LocalMKL,
+    X: Rows,
+    stack: FactorStack,
+    sample_weight: Floats | None,
+    weights: Floats | None,
+    unlabeled: Joint | None,
+) -> Partition:
     """Do as `_partition` does, with clusters of a sample of the rows."""
     kernel = FeatureGateKernel(estimator.gate_kernel, stack.n_kernels, estimator._precomputed)
     kernel.fit_features(estimator, X, sample_weight)
@@ -384,7 +424,7 @@ def _partition_on_features(estimator, X, stack, sample_weight, weights, unlabele
     return kernel, partition, np.concatenate(list(blocks)), weights
 
 
-def _maybe_hard(memberships, hard):
+def _maybe_hard(memberships: Floats, hard: bool) -> Floats:
     if not hard:
         return memberships
     return np.eye(memberships.shape[1])[memberships.argmax(axis=1)]

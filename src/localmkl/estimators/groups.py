@@ -5,6 +5,7 @@
 A sample of a group that the fit has not seen belongs to all groups alike.
 """
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,9 +15,10 @@ from scipy import sparse
 from localmkl._checks import is_missing, listed
 from localmkl._foreign import as_pandas
 from localmkl._sklearn import count_rows
+from localmkl._types import Array, Floats, Rows, Table, Targets
 from localmkl._warnings import warn
-from localmkl.estimators.rows import in_chunks, is_stack, refuse_groups
-from localmkl.views import Views, as_views
+from localmkl.estimators.rows import Grams, in_chunks, is_stack, refuse_groups
+from localmkl.views import Columns, Views, as_views
 
 
 @dataclass(frozen=True)
@@ -33,22 +35,22 @@ class Grouped:
     groups: np.ndarray
 
     @property
-    def shape(self):
+    def shape(self) -> tuple[int, ...]:
         """Shape of the rows."""
         return getattr(self.rows, "shape", (len(self.groups),))
 
-    def __len__(self):
+    def __len__(self) -> int:
         """Return the number of rows."""
         return len(self.groups)
 
-    def __getitem__(self, key):
+    def __getitem__(self, key: Any) -> "Grouped":
         """Return some rows with their groups; of Grams some rows and columns, as ``numpy.ix_`` says it."""
         own = np.ravel(key[0]) if isinstance(key, tuple) else key
         rows = self.rows.iloc[key] if hasattr(self.rows, "iloc") else self.rows[key]
         return Grouped(rows, self.groups[own])
 
 
-def with_groups(X, groups):
+def with_groups(X: Rows, groups: Targets) -> Rows:
     """Return rows together with their groups, if there are any."""
     X = as_views(X) if isinstance(X, dict) else as_pandas(X)
     if groups is None:
@@ -64,12 +66,12 @@ def with_groups(X, groups):
     return Grouped(X, groups)
 
 
-def rows_of(X):
+def rows_of(X: Rows) -> Rows:
     """Return rows without their groups."""
     return X.rows if isinstance(X, Grouped) else X
 
 
-def as_groups(values):
+def as_groups(values: Targets) -> Array:
     """Return the names of groups as text, None where there is none; those that read the same are the same.
 
     Examples
@@ -83,7 +85,7 @@ def as_groups(values):
     return np.array([_as_text(value) for value in values.tolist()], dtype=object)
 
 
-def _as_text(value):
+def _as_text(value: Any) -> str | None:
     if is_missing(value):
         return None
     if isinstance(value, float) and value.is_integer():
@@ -91,7 +93,7 @@ def _as_text(value):
     return str(value).strip() or None
 
 
-def take_column(X, column, columns=None):
+def take_column(X: Rows, column: Any, columns: Mapping[str, Columns] | None = None) -> tuple[Rows, Array]:
     """Return rows without the column that holds their groups, and these.
 
     Parameters
@@ -118,7 +120,7 @@ def take_column(X, column, columns=None):
     return X[:, others], as_groups(groups)
 
 
-def place_of(column, names):
+def place_of(column: Any, names: Iterable[Any]) -> int:
     """Return the number of a column that is given by its name; where columns have none, by its number."""
     names = list(names)
     if column in names:
@@ -128,7 +130,7 @@ def place_of(column, names):
     raise ValueError(f"`groups` must be one of the columns {listed(names)}, got {column!r}.")
 
 
-def _take_from_views(X, column, columns):
+def _take_from_views(X: Views, column: Any, columns: Mapping[str, Columns]) -> tuple[Views, Array]:
     """Do as `take_column` does; who lacks the view has no group, and a view without other columns goes."""
     view, column = find_column(columns, column)
     groups = np.full(len(X), None, dtype=object)
@@ -142,7 +144,7 @@ def _take_from_views(X, column, columns):
     return X.replaced(view, take_column(X.tables[view], column)[0]), groups
 
 
-def find_column(columns, column):
+def find_column(columns: Mapping[str, Columns], column: Any) -> tuple[str, Any]:
     """Return view and column that hold the groups.
 
     Parameters
@@ -167,11 +169,12 @@ def find_column(columns, column):
     return named[0], column
 
 
-def put_in_views(X, groups, columns, column):
+def put_in_views(X: Views, groups: Array, columns: Mapping[str, Columns], column: Any) -> Views:
     """Undo `take_column` of views that had these columns."""
     view, column = find_column(columns, column)
     if view in X.names:
-        own, X = columns[view], X.compact()
+        X = X.compact()
+        own: Any = columns[view]  # of texts, which have no columns, no view is left
         place = place_of(column, own if isinstance(own, list) else range(own))
         return X.replaced(view, put_column(X.tables[view], groups[X.present(view)], place, column))
     if isinstance(columns[view], list):
@@ -181,7 +184,7 @@ def put_in_views(X, groups, columns, column):
     return X.replaced(view, groups.astype(object) if columns[view] is None else groups[:, None].astype(float))
 
 
-def put_column(rows, groups, place, name):
+def put_column(rows: Table, groups: Array, place: int, name: Any) -> Table:
     """Undo `take_column`: return rows with a column of groups at its place."""
     if hasattr(rows, "iloc"):
         rows = rows.copy()
@@ -213,10 +216,10 @@ class GroupGate:
 
     tau = evenness = float("nan")
 
-    def __init__(self, similarity, hard):
+    def __init__(self, similarity: Any, hard: bool) -> None:
         self.similarity, self.hard = similarity, hard
 
-    def fit(self, groups):
+    def fit(self, groups: Array) -> Floats:
         """Learn which groups there are; return the memberships of the training rows."""
         missing = [row for row, group in enumerate(groups) if group is None]
         if missing:
@@ -231,11 +234,11 @@ class GroupGate:
         return self.of_groups(groups)
 
     @property
-    def threadable(self):
+    def threadable(self) -> bool:
         """Whether several threads may ask at once: a function of other people's may keep something."""
         return self.function is None
 
-    def _tabulate(self):
+    def _tabulate(self) -> tuple[Array, Floats]:
         """Return groups whose similarities are given, and these, (n_known, n_groups)."""
         labels = self.labels.tolist()
         if self.similarity is None or self.function is not None:
@@ -252,7 +255,7 @@ class GroupGate:
             known, table = self.labels, np.asarray(self.similarity, dtype=np.float64)
         return known, self._check(table, (len(known), len(labels)))
 
-    def _check(self, table, shape):
+    def _check(self, table: Any, shape: tuple[int, int]) -> Floats:
         if np.shape(table) != shape:
             raise ValueError(
                 f"`gate_kernel` must hold one row and column for each of {shape[1]} groups, "
@@ -266,7 +269,7 @@ class GroupGate:
             )
         return table / sums[:, None]
 
-    def of_groups(self, groups):
+    def of_groups(self, groups: Array) -> Floats:
         """Return the memberships of samples by their groups, (n, n_groups)."""
         names, inverse = np.unique([group or "" for group in groups], return_inverse=True)
         shares = self._of_names(names)
@@ -275,7 +278,7 @@ class GroupGate:
             shares[certain] = np.eye(len(self.labels))[shares[certain].argmax(axis=1)]
         return shares[inverse]
 
-    def _of_names(self, names):
+    def _of_names(self, names: Array) -> Floats:
         """Return the memberships of groups, (n_names, n_groups)."""
         if self.function is not None:
             shape = len(names), len(self.labels)
@@ -284,19 +287,19 @@ class GroupGate:
         even = np.full(len(self.labels), 1.0 / len(self.labels))
         return np.array([self.table[places[name]] if name in places else even for name in names.tolist()])
 
-    def strangers(self, groups):
+    def strangers(self, groups: Array) -> list[str | None]:
         """Return the groups that nothing is known of, each once, None for those without a group."""
         if self.function is not None:
             return []
         known = set(self.known.tolist())
         return list(dict.fromkeys(group for group in groups.tolist() if group not in known))
 
-    def memberships(self, X, grams, rows):
+    def memberships(self, X: Rows, grams: Grams, rows: slice) -> Floats:
         """Return memberships of a block of new rows, which carry their groups."""
         return self.of_groups(X.groups)
 
 
-def say_strangers(strangers, shared):
+def say_strangers(strangers: list[str | None], shared: bool) -> None:
     """Warn of rows whose groups the fit has not seen."""
     if strangers:
         told = listed([group for group in strangers if group is not None]) or "none"

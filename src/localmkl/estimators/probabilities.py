@@ -7,15 +7,18 @@ All is computed from logarithms, which are finite whatever f. Where rounding mak
 are not, the largest is lifted by its last digit: the most probable class is always the predicted one.
 """
 
+from collections.abc import Callable
 from types import MethodType
+from typing import Any
 
 import numpy as np
 from scipy.special import log_expit, log_softmax
 
+from localmkl._types import Floats
 from localmkl.solvers.losses import CLASSIFICATION, LogLoss
 
 
-def probabilities(decisions):
+def probabilities(decisions: Floats) -> Floats:
     """Return the probability of each class.
 
     Parameters
@@ -37,7 +40,7 @@ def probabilities(decisions):
     return _led_by(_columns(decisions), np.exp(log_probabilities(decisions)))
 
 
-def log_probabilities(decisions):
+def log_probabilities(decisions: Floats) -> Floats:
     """Return the logarithm of each class's probability.
 
     Examples
@@ -50,12 +53,12 @@ def log_probabilities(decisions):
     return _led_by(scores, logs if decisions.ndim == 1 else log_softmax(logs, axis=1))
 
 
-def _columns(decisions):
+def _columns(decisions: Floats) -> Floats:
     """Return one column of scores for each class."""
     return np.column_stack([-decisions, decisions]) if decisions.ndim == 1 else decisions
 
 
-def _led_by(scores, values):
+def _led_by(scores: Floats, values: Floats) -> Floats:
     """Lift, in place, the values of the highest scores above those that rounding has made as large."""
     winners = scores.argmax(axis=1)
     rows = np.flatnonzero(values.argmax(axis=1) != winners)
@@ -73,11 +76,11 @@ class WithLogLoss:
     method : function
     """
 
-    def __init__(self, method):
+    def __init__(self, method: Callable[..., Floats]) -> None:
         self.method = method
         self.__doc__ = method.__doc__
 
-    def __get__(self, model, owner=None):
+    def __get__(self, model: Any, owner: type | None = None) -> Callable[..., Floats]:
         """Return the method, or raise AttributeError."""
         if model is None:
             return self.method
@@ -90,11 +93,11 @@ class WithLogLoss:
         return MethodType(self.method, model)
 
 
-def has_probabilities(loss):
+def has_probabilities(loss: Any) -> bool:
     """Whether a loss, or one of this name, makes decisions probabilities."""
     return isinstance(loss, LogLoss) or (isinstance(loss, str) and CLASSIFICATION.get(loss) is LogLoss)
 
 
-def _name_of(loss):
+def _name_of(loss: Any) -> Any:
     """Return a loss as the parameter of that name would have it."""
     return next((name for name, kind in CLASSIFICATION.items() if type(loss) is kind), loss)

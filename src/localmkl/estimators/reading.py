@@ -1,5 +1,6 @@
 """The reading of estimators: rows or Grams as they come, checked, as kernels take them; and the kernels."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -8,6 +9,7 @@ from sklearn.utils.validation import validate_data
 
 from localmkl._checks import check_cells, listed
 from localmkl._sklearn import check_feature_names, check_n_features
+from localmkl._types import Rows, Table
 from localmkl.estimators.groups import rows_of
 from localmkl.estimators.rows import are_strings, check_views, is_stack
 from localmkl.kernels import Kernel, default_kernels
@@ -25,7 +27,7 @@ class ReadingPart(BaseEstimator):
     kernels: Any = None
     missing = "rescale"
 
-    def _check_rows(self, X, *, reset):
+    def _check_rows(self, X: Rows, *, reset: bool) -> Rows:
         """Return the rows in the form the kernels take them, without their groups."""
         X = rows_of(X)
         if self._precomputed if reset else self.kernels_ is None:
@@ -68,13 +70,13 @@ class ReadingPart(BaseEstimator):
             raise
         return self._check_cells(as_csr(rows), readers)
 
-    def _readers(self, reset):
+    def _readers(self, reset: bool) -> list[Kernel]:
         """Return the kernels that read rows, as far as they are kernels: the fit refuses others."""
         kernels = (default_kernels() if self.kernels is None else self.kernels) if reset else self.kernels_
         several = list(kernels) if isinstance(kernels, list | tuple) else [kernels]
         return [one for one in (*several, getattr(self, "gate_kernel", None)) if isinstance(one, Kernel)]
 
-    def _check_cells(self, rows, readers):
+    def _check_cells(self, rows: Table, readers: Sequence[Kernel]) -> Table:
         """Return rows if all cells are finite, but for gaps that no kernel reads, or one that takes them."""
         missing = any(kernel.takes_missing for kernel in readers)
         check_cells(rows, lambda: (range(rows.shape[0]), range(rows.shape[1])), missing=missing)
@@ -82,7 +84,7 @@ class ReadingPart(BaseEstimator):
             kernel.check_cells(rows)
         return rows
 
-    def _check_stack(self, X, *, reset):
+    def _check_stack(self, X: Rows, *, reset: bool) -> Stack:
         if isinstance(as_views(X) if isinstance(X, dict) else X, Views):
             raise ValueError("`kernels='precomputed'` needs Grams, got views; name kernels for them.")
         if not isinstance(X, Stack):
@@ -117,10 +119,10 @@ class ReadingPart(BaseEstimator):
         return X
 
     @property
-    def _precomputed(self):
+    def _precomputed(self) -> bool:
         return isinstance(self.kernels, str) and self.kernels == PRECOMPUTED
 
-    def _kernels_for(self, X):
+    def _kernels_for(self, X: Rows) -> Any:
         """Return the kernels for rows such as these, not fitted; on views, each reads its own."""
         if not isinstance(X, Views):
             refuse_view(self._readers(reset=True))
@@ -130,7 +132,7 @@ class ReadingPart(BaseEstimator):
         several = isinstance(self.kernels, list | tuple) and len(self.kernels) > 0
         return in_views(self.kernels, X, self.missing) if several else self.kernels  # a fit says why not
 
-    def _count_kernels(self, X):
+    def _count_kernels(self, X: Rows) -> int:
         """Return the number of kernels, also of those that a fit will refuse."""
         kernels = self._kernels_for(X)
         return len(kernels) if isinstance(kernels, list | tuple) else 1

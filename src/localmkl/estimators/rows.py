@@ -1,7 +1,12 @@
 """Rows in the forms that estimators take them: arrays, sparse rows, frames, sequences; blocks of them."""
 
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
 from functools import wraps
 from importlib import import_module
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias, TypeVar, cast
 
 import numpy as np
 from scipy import sparse
@@ -9,9 +14,19 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from localmkl._checks import listed
 from localmkl._sklearn import count_rows
+from localmkl._types import Rows, Targets
 from localmkl._warnings import warn
 from localmkl.backends.threads import one_blas_thread
 from localmkl.views import Views
+
+if TYPE_CHECKING:
+    from localmkl.estimators.reading import ReadingPart
+
+Answer = TypeVar("Answer")
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+Grams: TypeAlias = Any
+"""Of new rows, `NormalizedGrams` or, on features, the `FeatureRows` that stand where these stand."""
 
 BLOCK_ENTRIES = 2**22 + 2**19
 """Entries of one cross-Gram that prediction holds: just more than the C library keeps when they are freed."""
@@ -28,13 +43,15 @@ FEWEST_COLUMNS = 256
 """Columns that blocks for threads are made for at least: what kernels take of the rows also has its size."""
 
 
-def row_blocks(n_rows, n_columns, *, entries=None):
+def row_blocks(n_rows: int, n_columns: int, *, entries: int | None = None) -> list[slice]:
     """Return slices over the rows whose cross-Gram stays small: `BLOCK_ENTRIES` unless said otherwise."""
     step = max(1, (BLOCK_ENTRIES if entries is None else entries) // max(n_columns, 1))
     return [slice(start, min(start + step, n_rows)) for start in range(0, n_rows, step)]
 
 
-def over_blocks(function, blocks, n_threads):
+def over_blocks(
+    function: Callable[[slice], Answer], blocks: Sequence[slice], n_threads: int
+) -> Iterable[Answer]:
     """Return, in order, what a function of a slice of rows returns for each; one by one unless in threads."""
     if n_threads == 1:
         return (function(rows) for rows in blocks)
@@ -43,7 +60,7 @@ def over_blocks(function, blocks, n_threads):
         return Parallel(n_jobs=n_threads, require="sharedmem", batch_size=1)(tasks)
 
 
-def concatenate_rows(X, other):
+def concatenate_rows(X: Rows, other: Rows) -> Rows:
     """Return the rows of `X` followed by those of `other`."""
     if hasattr(X, "iloc"):
         import pandas as pd
@@ -56,7 +73,7 @@ def concatenate_rows(X, other):
     return np.concatenate([X, other])
 
 
-def num_columns(X):
+def num_columns(X: Rows) -> int:
     """Return the numbers that a row takes, a sparse one about, of views the widest; none of other rows."""
     if isinstance(X, Views):
         return max(num_columns(table) for table in X.tables.values())
@@ -65,7 +82,7 @@ def num_columns(X):
     return X.shape[1] if len(getattr(X, "shape", ())) == 2 else 0
 
 
-def check_views(model, X, *, reset):
+def check_views(model: ReadingPart, X: Views, *, reset: bool) -> Views:
     """Return views checked: those of the fit by name, their columns in its order."""
     if len(X) == 0:
         raise ValueError("The views must hold at least one sample, got none.")
@@ -96,17 +113,17 @@ def check_views(model, X, *, reset):
     return X.arranged(expected)
 
 
-def in_chunks(X):
+def in_chunks(X: Rows) -> bool:
     """Whether rows are a dask array or data frame; dask is not imported to find that out."""
     return hasattr(X, "__dask_graph__")
 
 
-def cluster():
+def cluster() -> ModuleType:
     """Return the package that works on rows in chunks: it knows estimators, and they must not know it."""
     return import_module("localmkl.cluster")
 
 
-def refuse_groups():
+def refuse_groups() -> NoReturn:
     """Raise: rows in chunks take no groups beside them."""
     raise ValueError(
         "Groups of rows on a cluster must be one of their columns, got `groups` beside the rows; name the "
@@ -114,28 +131,28 @@ def refuse_groups():
     )
 
 
-def by_chunks(method):
+def by_chunks(method: Method) -> Method:
     """Return a method of rows that answers rows in chunks by a dask array with these chunks."""
 
     @wraps(method)
-    def ask(self, X, groups=None):
+    def ask(self: Any, X: Rows, groups: Targets = None) -> Any:
         if in_chunks(X):
             if groups is not None:
                 refuse_groups()
             return cluster().predict(self, X, method.__name__)
         return method(self, X, groups)
 
-    return ask
+    return cast("Method", ask)
 
 
-def is_stack(X):
+def is_stack(X: Rows) -> bool:
     """Whether an array, or a list of them, holds Grams of several kernels."""
     if isinstance(X, list | tuple):
         return len(X) > 0 and getattr(X[0], "ndim", 0) == 2
     return getattr(X, "ndim", 0) == 3
 
 
-def are_strings(X):
+def are_strings(X: Rows) -> bool:
     """Whether rows are text."""
     if not isinstance(X, list | tuple | np.ndarray) or count_rows(X) == 0:
         return False

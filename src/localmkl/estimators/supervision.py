@@ -12,14 +12,28 @@ Neither raises the objective. A fit stops at its tolerance, so a turn after whic
 is undone, and ends it.
 """
 
+from __future__ import annotations
+
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 from scipy.optimize import minimize
 from scipy.special import softmax
 
+from localmkl._types import Bools, Floats
+from localmkl.estimators.base import Prepared
 from localmkl.estimators.gating import with_shared
+from localmkl.gates import SupervisedGate
+from localmkl.solvers.certify import Solution
+from localmkl.solvers.objective import Problem
+
+if TYPE_CHECKING:
+    from localmkl.estimators.convex import LocalMKL
+
+Part: TypeAlias = tuple[Problem, Floats, float]
+"""A problem, g and b."""
 
 PENALTY = 0.01
 """rho, as a share of the cost of all samples: scores move by about one where that halves their losses."""
@@ -65,36 +79,36 @@ class GateStep:
     shared: float
     hard: bool
     penalty: float
-    parts: Any = ()
+    parts: Sequence[Part] = ()
 
-    def memberships(self, coefficients, hard=None):
+    def memberships(self, coefficients: Floats, hard: bool | None = None) -> Floats:
         """Return c, (n, l)."""
         found = softmax(self.scores + self.components @ coefficients.T, axis=1)
         if self.hard if hard is None else hard:
             found = np.eye(found.shape[1])[found.argmax(axis=1)]
         return found if self.present is None else np.where(self.present[:, None], found, 1.0 / found.shape[1])
 
-    def value(self, coefficients):
+    def value(self, coefficients: Floats) -> float:
         """Return the losses and the penalty of the memberships as they will be."""
         return self._losses(self.memberships(coefficients)) + self.penalty_of(coefficients)
 
-    def penalty_of(self, coefficients):
+    def penalty_of(self, coefficients: Floats) -> float:
         """Return ``rho/2 ||(a, v)||^2``."""
         return 0.5 * self.penalty * float(np.square(coefficients).sum())
 
-    def _losses(self, memberships):
+    def _losses(self, memberships: Floats) -> float:
         return sum(
             float(problem.C @ problem.loss.value(self._decisions(memberships, own, intercept), problem.y))
             for problem, own, intercept in self.parts
         )
 
-    def _decisions(self, memberships, own, intercept):
+    def _decisions(self, memberships: Floats, own: Floats, intercept: float) -> Floats:
         if own.shape[1] == memberships.shape[1]:
             return (memberships * own).sum(axis=1) + intercept
         local = (1.0 - self.shared) * (memberships * own[:, 1:]).sum(axis=1)
         return self.shared * own[:, 0] + local + intercept
 
-    def smooth(self, flat):
+    def smooth(self, flat: Floats) -> tuple[float, Floats]:
         """Return value and gradient with soft memberships."""
         coefficients = flat.reshape(self.scores.shape[1], -1)
         memberships = self.memberships(coefficients, hard=False)
@@ -111,7 +125,7 @@ class GateStep:
         gradient = wanted.T @ self.components + self.penalty * coefficients
         return self._losses(memberships) + self.penalty_of(coefficients), gradient.ravel()
 
-    def lowered(self, coefficients):
+    def lowered(self, coefficients: Floats) -> Floats:
         """Return coefficients with a lower value, or the same ones."""
         before = self.value(coefficients)
         found = minimize(
@@ -125,14 +139,16 @@ class GateStep:
         return coefficients
 
 
-def _slopes(problem, decisions):
+def _slopes(problem: Problem, decisions: Floats) -> Floats:
     """Return the slopes of any loss: at a kink, one between those on its sides."""
     width = DIFFERENCE * (1.0 + np.abs(decisions))
     values = [problem.loss.value(decisions + side * width, problem.y) for side in (1.0, -1.0)]
     return (values[0] - values[1]) / (2.0 * width)
 
 
-def supervise(model, prepared, seen, present, sample_weight):
+def supervise(
+    model: LocalMKL, prepared: Prepared, seen: Floats, present: Bools | None, sample_weight: Floats | None
+) -> tuple[SupervisedGate, Prepared]:
     """Return the moved gate of a model, and its problems with the memberships that are learned.
 
     Parameters
@@ -146,7 +162,7 @@ def supervise(model, prepared, seen, present, sample_weight):
     present : ndarray of bool, shape (n,) or None
     sample_weight : ndarray of shape (n,) or None
     """
-    start = model.gate_.clustering
+    start: SupervisedGate = model.gate_.clustering
     scores, components = start.scores(seen, sample_weight)
     step = GateStep(
         scores,
@@ -156,7 +172,7 @@ def supervise(model, prepared, seen, present, sample_weight):
         bool(np.isinf(start.tau_)),
         PENALTY * sum(float(problem.C.sum()) for problem in prepared.problems),
     )
-    coefficients = np.zeros((scores.shape[1], step.components.shape[1]))
+    coefficients: Floats = np.zeros((scores.shape[1], step.components.shape[1]))
     solutions = model._solve_classes(prepared)
     objectives = [sum(solution.primal for solution in solutions)]
     for _ in range(start.max_rounds):
@@ -177,7 +193,7 @@ def supervise(model, prepared, seen, present, sample_weight):
     return start.moved(seen, sample_weight, coefficients, objectives), prepared
 
 
-def _parts(prepared, solutions):
+def _parts(prepared: Prepared, solutions: Sequence[Solution]) -> list[Part]:
     """Return problem, g and b of every problem."""
     parts = []
     for problem, solution in zip(prepared.problems, solutions, strict=True):
@@ -186,6 +202,6 @@ def _parts(prepared, solutions):
     return parts
 
 
-def _with_memberships(prepared, memberships):
+def _with_memberships(prepared: Prepared, memberships: Floats) -> Prepared:
     problems = [replace(problem, memberships=memberships) for problem in prepared.problems]
     return replace(prepared, gate=memberships, problems=problems)

@@ -10,6 +10,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
 from localmkl._checks import check_number, check_option, is_missing
+from localmkl._types import Array, Floats, Rows, Targets
 from localmkl.estimators.groups import with_groups
 from localmkl.estimators.probabilities import WithLogLoss, log_probabilities, probabilities
 from localmkl.estimators.rows import by_chunks
@@ -29,7 +30,7 @@ class LossPart:
     _losses: dict[str, Any]
     _losses_elsewhere: dict[str, Any]
 
-    def _check_parameters(self):
+    def _check_parameters(self) -> None:
         super()._check_parameters()  # type: ignore[misc]
         fits = isinstance(self.loss, Loss) and not isinstance(
             self.loss, tuple(self._losses_elsewhere.values())
@@ -38,14 +39,14 @@ class LossPart:
             check_option("loss", self.loss, tuple(self._losses))
 
     @property
-    def _loss(self):
+    def _loss(self) -> Loss:
         """The loss that the parameters ask for."""
         if isinstance(self.loss, Loss):
             return self.loss
         kind = self._losses[self.loss]
         return kind(**{field.name: float(getattr(self, field.name)) for field in fields(kind)})
 
-    def score(self, X, y, sample_weight=None, groups=None):
+    def score(self, X: Rows, y: Targets, sample_weight: Targets = None, groups: Targets = None) -> float:
         """Return the accuracy of a classifier, or the R2 of a regressor.
 
         Parameters
@@ -81,7 +82,7 @@ class ClassifierPart(LossPart, ClassifierMixin):
     derived from `PiecewiseLinear` or `Smooth` of `localmkl.solvers.losses`, will do too.""",
     }
 
-    def _check_y(self, y):
+    def _check_y(self, y: Targets) -> Array:
         if y is None:
             raise ValueError(
                 "This classifier requires y to be passed, but the target y is None; pass the labels."
@@ -94,7 +95,7 @@ class ClassifierPart(LossPart, ClassifierMixin):
         check_classification_targets(y)
         return y
 
-    def _targets(self, y, sample_weight):
+    def _targets(self, y: Array, sample_weight: Floats | None) -> tuple[Floats, Floats]:
         self.classes_, codes = np.unique(y, return_inverse=True)
         counted = codes if sample_weight is None else codes[sample_weight > 0.0]
         if len(np.unique(counted)) < 2:
@@ -112,12 +113,12 @@ class ClassifierPart(LossPart, ClassifierMixin):
         targets = np.stack([np.where(codes == k, 1.0, -1.0) for k in positive])
         return targets, np.broadcast_to(costs, targets.shape)
 
-    def _unit(self, targets, sample_weight):
+    def _unit(self, targets: Floats, sample_weight: Floats | None) -> float:
         """Return the unit that targets are measured in."""
         return 1.0
 
     @by_chunks
-    def decision_function(self, X, groups=None):
+    def decision_function(self, X: Rows, groups: Targets = None) -> Floats:
         """Return the decision value of each sample.
 
         Parameters
@@ -135,7 +136,7 @@ class ClassifierPart(LossPart, ClassifierMixin):
         return self._decide(with_groups(X, groups))
 
     @by_chunks
-    def predict(self, X, groups=None):
+    def predict(self, X: Rows, groups: Targets = None) -> Array:
         """Return the predicted class of each sample.
 
         Parameters
@@ -157,7 +158,7 @@ class ClassifierPart(LossPart, ClassifierMixin):
 
     @WithLogLoss
     @by_chunks
-    def predict_proba(self, X, groups=None):
+    def predict_proba(self, X: Rows, groups: Targets = None) -> Floats:
         """Return the probability of each class, where the loss is ``"log_loss"``.
 
         Parameters
@@ -178,7 +179,7 @@ class ClassifierPart(LossPart, ClassifierMixin):
 
     @WithLogLoss
     @by_chunks
-    def predict_log_proba(self, X, groups=None):
+    def predict_log_proba(self, X: Rows, groups: Targets = None) -> Floats:
         """Return the logarithm of each class's probability, where the loss is ``"log_loss"``.
 
         Parameters
@@ -216,13 +217,13 @@ default="epsilon_insensitive"
     `PiecewiseLinear` or `Smooth` of `localmkl.solvers.losses`, will do too.""",
     }
 
-    def _check_parameters(self):
+    def _check_parameters(self) -> None:
         super()._check_parameters()
         check_number("epsilon", self.epsilon, low=0.0, finite=True)
         check_number("quantile", self.quantile, low=0, low_open=True, high=1, high_open=True)
         _ = self._loss  # Huber's bend must be positive
 
-    def _check_y(self, y):
+    def _check_y(self, y: Targets) -> Array:
         if y is None:
             raise ValueError(
                 "This regressor requires y to be passed, but the target y is None; pass the target values."
@@ -236,13 +237,13 @@ default="epsilon_insensitive"
             raise ValueError("Input y contains NaN or infinity; every sample needs a finite target.")
         return y
 
-    def _targets(self, y, sample_weight):
+    def _targets(self, y: Array, sample_weight: Floats | None) -> tuple[Floats, Floats]:
         costs = np.ones(len(y)) if sample_weight is None else sample_weight
         if not costs.sum() > 0.0:
             raise ValueError("`sample_weight` must be positive for at least one sample.")
         return y[None, :], costs[None, :]
 
-    def _unit(self, targets, sample_weight):
+    def _unit(self, targets: Floats, sample_weight: Floats | None) -> float:
         """Return the standard deviation of the targets for losses in proportion to errors, else one.
 
         With targets in other units the model is then the same: of such losses the cost has to grow with the
@@ -258,7 +259,7 @@ default="epsilon_insensitive"
         return float(np.sqrt(np.average(np.square(targets[0] - mean), weights=sample_weight)))
 
     @by_chunks
-    def predict(self, X, groups=None):
+    def predict(self, X: Rows, groups: Targets = None) -> Array:
         """Return the predicted value of each sample.
 
         Parameters

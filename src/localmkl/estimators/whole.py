@@ -16,6 +16,7 @@ were changed, is asked here, so that it fails now and not at a prediction.
 
 from dataclasses import replace
 from numbers import Integral, Real
+from typing import Any, TypeAlias
 
 import numpy as np
 from scipy import sparse
@@ -23,8 +24,9 @@ from sklearn.base import is_classifier
 
 from localmkl._checks import check_integer, check_memberships, check_number, check_option
 from localmkl._sklearn import is_fitted
-from localmkl.estimators.base import COSINE
-from localmkl.estimators.convex import GlobalMKL
+from localmkl._types import Array, Floats, Ints, Rows, Table
+from localmkl.estimators.base import COSINE, BaseMKL
+from localmkl.estimators.convex import ConvexMKL, GlobalMKL
 from localmkl.estimators.gated import GatedMKL
 from localmkl.estimators.gating import (
     ClusteringGate,
@@ -54,6 +56,12 @@ from localmkl.kernels.viewed import MISSING, ViewKernel
 from localmkl.solvers.losses import CLASSIFICATION, REGRESSION, Loss
 from localmkl.views import Views
 
+Shape: TypeAlias = tuple[int | None, ...]
+"""Sizes of the axes of an array; None stands for any."""
+
+Read: TypeAlias = dict[tuple[str, str], Ints]
+"""Lengths of the sequences that kernels have read, by alphabet and column."""
+
 MOST = 10**6
 """No kernel counts further: longer words, shifts or lags than that cannot be meant."""
 
@@ -61,7 +69,7 @@ LARGEST = 1e150
 """Products of larger numbers are not finite."""
 
 
-def check_whole(model, *, run=True):
+def check_whole(model: BaseMKL, *, run: bool = True) -> None:
     """Raise ValueError unless the attributes of a fitted estimator of localmkl fit together.
 
     Parameters
@@ -78,7 +86,7 @@ def check_whole(model, *, run=True):
         raise ValueError(f"{type(model).__name__} lacks a part: {error}") from error
 
 
-def check_feature_map(features):
+def check_feature_map(features: FeatureMap) -> None:
     """Raise ValueError unless the attributes of a `FeatureMap` fit together."""
     try:
         _check_feature_map(features)
@@ -86,7 +94,7 @@ def check_feature_map(features):
         raise ValueError(f"FeatureMap lacks a part: {error}") from error
 
 
-def _check_fitted(model, run):
+def _check_fitted(model: Any, run: bool) -> None:
     model._check_parameters()
     n_kernels = len(_numbers(model, "factors_", (None,)))
     n_rows = np.shape(model.dual_coef_)[-1]
@@ -118,14 +126,14 @@ def _check_fitted(model, run):
     _check_history(model)
 
 
-def _check_loss(loss):
+def _check_loss(loss: Any) -> None:
     """Raise unless a loss can be asked for its value; the numbers of ours are checked as it does itself."""
     _require(isinstance(loss, Loss), "its loss is none")
     if type(loss) in (*CLASSIFICATION.values(), *REGRESSION.values()):
         replace(loss)
 
 
-def _check_gated(model, n_references, n_kernels):
+def _check_gated(model: GatedMKL, n_references: int, n_kernels: int) -> None:
     _require(n_references == np.shape(model.dual_coef_)[-1], "it has other rows than its gate")
     _check_gate_kernel(model.gate_kernel_, model, n_kernels)
     n_problems = len(np.atleast_1d(model.intercept_))
@@ -134,7 +142,7 @@ def _check_gated(model, n_references, n_kernels):
     _numbers(model, "gate_intercept_", (n_problems, n_kernels))
 
 
-def _problems(model):
+def _problems(model: BaseMKL) -> tuple[int, ...]:
     """Return the first axes of what there is one of for each problem."""
     if not is_classifier(model):
         return ()
@@ -146,7 +154,7 @@ def _problems(model):
     return (len(classes),) if len(classes) > 2 else ()
 
 
-def _check_references(model, n_rows, n_kernels):
+def _check_references(model: BaseMKL, n_rows: int, n_kernels: int) -> int:
     """Return with how many rows new ones are compared: the training rows, and unlabelled ones if any.
 
     A model on features compares with none, but has so many features.
@@ -170,7 +178,7 @@ def _check_references(model, n_rows, n_kernels):
     return n_references
 
 
-def _check_factors(model, n_kernels):
+def _check_factors(model: Any, n_kernels: int) -> int:
     """Return the number of features of a model that is made of them."""
     widths = model.widths_
     _require(isinstance(widths, list) and len(widths) == n_kernels, "its features are of other kernels")
@@ -190,7 +198,7 @@ def _check_factors(model, n_kernels):
     return sum(widths)
 
 
-def _check_rows(model, n_kernels):
+def _check_rows(model: Any, n_kernels: int) -> int:
     """Return the number of reference rows; each kernel must be able to read them."""
     rows = model.rows_
     if isinstance(rows, Views):
@@ -215,13 +223,13 @@ def _check_rows(model, n_kernels):
     _require(
         isinstance(model.kernels_, list) and len(model.kernels_) == n_kernels, "its kernels are not as many"
     )
-    read: dict = {}
+    read: Read = {}
     for kernel, factor in zip(model.kernels_, model.factors_, strict=True):
         _check_kernel(kernel, rows, read, factor)
     return _count(rows)
 
 
-def _check_table(name, rows):
+def _check_table(name: str, rows: Table) -> None:
     """Raise unless rows are finite numbers, or gaps, which are for kernels to judge; objects are too."""
     if sparse.issparse(rows):
         _check_array(name, np.append(rows.data, 0.0), (None,))
@@ -229,7 +237,7 @@ def _check_table(name, rows):
         _check_array(name, np.where(np.isnan(rows), 0.0, rows), (None, None))
 
 
-def _check_kernel(kernel, rows, read, factor=1.0):
+def _check_kernel(kernel: Any, rows: Rows, read: Read, factor: float = 1.0) -> None:
     """Raise unless a fitted kernel can read the rows; `read` keeps sequences that others have read too."""
     _require(isinstance(kernel, Kernel), "a kernel is none")
     if isinstance(kernel, ViewKernel):
@@ -282,13 +290,13 @@ def _check_kernel(kernel, rows, read, factor=1.0):
         _require(same, "its sequences have other lengths than its kernels")
 
 
-def _check_feature_map(features):
+def _check_feature_map(features: FeatureMap) -> None:
     lists = features.kernels, features.widths, features.roots
     sizes = {len(one) for one in lists}
     _require(len(sizes) == 1 and 0 not in sizes, "its features are of other kernels than it says")
     _require(isinstance(features.cosine, bool), "its features have no normalisation")
     landmarks = features.landmarks
-    read: dict = {}
+    read: Read = {}
     _require(landmarks is None or _count(landmarks) > 0, "it has no landmarks")
     if sparse.issparse(landmarks):
         _check_table("landmarks", landmarks)
@@ -303,11 +311,11 @@ def _check_feature_map(features):
             _check_array("roots", root, (_count(landmarks), width))
 
 
-def _is_large(value):
+def _is_large(value: Any) -> bool:
     return isinstance(value, Integral) and abs(int(value)) > MOST
 
 
-def _check_gate(model, n_references, n_clusters, n_kernels, run):
+def _check_gate(model: ConvexMKL, n_references: int, n_clusters: int, n_kernels: int, run: bool) -> None:
     """Raise unless the gate gives memberships in as many clusters as there are weights for."""
     gate = model.gate_
     if isinstance(model, GlobalMKL) or model._shared == 1.0:
@@ -331,7 +339,7 @@ def _check_gate(model, n_references, n_clusters, n_kernels, run):
             gate.memberships(take_rows(rows, slice(0, 1)), None, slice(0, 1))
 
 
-def _check_clustering(clustering, n_compared, n_clusters):
+def _check_clustering(clustering: Any, n_compared: int, n_clusters: int) -> None:
     _require(isinstance(clustering, Gate), "its gate is none")
     check_integer("n_clusters", clustering.n_clusters, low=n_clusters)
     _require(clustering.n_clusters == n_clusters, "its gate has other clusters than its weights")
@@ -353,7 +361,7 @@ def _check_clustering(clustering, n_compared, n_clusters):
     _require(min(positive) > 0.0, "its mixture is none")
 
 
-def _check_group_gate(gate, model, n_clusters):
+def _check_group_gate(gate: GroupGate, model: ConvexMKL, n_clusters: int) -> None:
     _require(
         gate.labels.dtype.kind == "U" and gate.labels.shape == (n_clusters,) and gate.known.dtype.kind == "U",
         "its gate has other groups than its weights",
@@ -362,7 +370,7 @@ def _check_group_gate(gate, model, n_clusters):
     _require(set(model.groups_) <= set(gate.labels), "its rows are of other groups than its gate")
 
 
-def _check_gate_kernel(kernel, model, n_kernels):
+def _check_gate_kernel(kernel: Any, model: BaseMKL, n_kernels: int) -> None:
     on_features, view = getattr(model, "_on_features", False), getattr(kernel, "view", None)
     _require(view is None or view in getattr(model, "views_", {}), "its gate reads no view")
     _require(type(kernel) is (FeatureGateKernel if on_features else GateKernel), "it has no gate kernel")
@@ -377,7 +385,7 @@ def _check_gate_kernel(kernel, model, n_kernels):
         _require(kernel.index < n_kernels, "its gate has a kernel that is not there")
 
 
-def _check_history(model):
+def _check_history(model: BaseMKL) -> None:
     """Raise unless the history of the optimisation is whole."""
     check_integer("n_iter_", model.n_iter_, low=0)
     check_number("duality_gap_", model.duality_gap_, low=-np.inf)
@@ -390,7 +398,7 @@ def _check_history(model):
         _require(len(shapes) == 1 and len(shapes.pop()) == 1, "its history is not whole")
 
 
-def _of_rows(model, name, shape, n_rows):
+def _of_rows(model: BaseMKL, name: str, shape: Shape, n_rows: int) -> Floats:
     """Return an attribute that has something for each training row; without any, if the fit kept none."""
     if n_rows:
         return _numbers(model, name, shape)
@@ -399,16 +407,16 @@ def _of_rows(model, name, shape, n_rows):
     return kept
 
 
-def _count(rows):
+def _count(rows: Rows) -> int:
     return rows.shape[0] if sparse.issparse(rows) else len(rows)
 
 
-def _numbers(owner, name, shape):
+def _numbers(owner: Any, name: str, shape: Shape) -> Floats:
     """Return an attribute that must hold finite numbers in this shape."""
     return _check_array(name, getattr(owner, name, None), shape)
 
 
-def _check_array(name, value, shape):
+def _check_array(name: str, value: Any, shape: Shape) -> Array:
     """Return an array, or a number, if it is finite and in this shape; None stands for any size."""
     array = np.asarray(value)
     fits = array.ndim == len(shape) and all(
@@ -423,6 +431,6 @@ def _check_array(name, value, shape):
     return array
 
 
-def _require(condition, otherwise):
+def _require(condition: Any, otherwise: str) -> None:
     if not condition:
         raise ValueError(otherwise)

@@ -15,8 +15,9 @@ from sklearn.utils import check_random_state
 
 from localmkl._checks import check_integer, check_number
 from localmkl._types import Bools, FilePath, Floats, Ints, Rows, Seed, Targets
-from localmkl.estimators.convex import GROUPS, LocalMKL
+from localmkl.estimators.convex import LocalMKL
 from localmkl.explain import local_memberships
+from localmkl.gates import GROUPS
 from localmkl.inference.matching import jaccards, main_clusters_in, match_clusters
 from localmkl.inference.refits import OWN_LOSS, Refits, check_data, check_model, own_loss
 from localmkl.inference.splits import given_splits, random_folds
