@@ -18,6 +18,15 @@ MaybeNone: TypeAlias = Any
 Picked: TypeAlias = Ints | slice
 """Rows or columns by number, or a slice of them."""
 
+Matrix: TypeAlias = Any
+"""A matrix that arrays are multiplied with: an array, or a `stacks.device.DeviceMatrix`."""
+
+Tensor: TypeAlias = Any
+"""A tensor of PyTorch, which need not be installed."""
+
+Device: TypeAlias = Any
+"""A ``torch.device``; None where numbers are in memory, or in a file."""
+
 FilePath: TypeAlias = str | os.PathLike[str]
 
 Seed: TypeAlias = int | RandomState | None

@@ -9,13 +9,17 @@ The benchmarks of the project, with their results, are in its folder ``benchmark
 import statistics
 import time
 import warnings
+from collections.abc import Callable, Iterable
+from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from localmkl import CLMKLClassifier, MKLClassifier, UniformMKLClassifier
+from localmkl._types import Array
 from localmkl.datasets import make_localized
 from localmkl.kernels import RBF, compute_stack, fit_kernels
+from localmkl.stacks import GramStack
 
 MEASURED_NORMS = (1.0, 4 / 3, 2.0)
 """The values of p in the paper."""
@@ -25,7 +29,9 @@ ALTERNATING_LIMIT = 200
 off here is shown as a lower bound."""
 
 
-def measure(n_samples=1000, n_kernels=10, n_clusters=3, seed=0):
+def measure(
+    n_samples: int = 1000, n_kernels: int = 10, n_clusters: int = 3, seed: int = 0
+) -> list[dict[str, Any]]:
     """Time the methods on a generated problem.
 
     Parameters
@@ -48,7 +54,7 @@ def measure(n_samples=1000, n_kernels=10, n_clusters=3, seed=0):
     kernels = fit_kernels([RBF(factor=float(width)) for width in widths], X)
     stack = compute_stack(kernels, X)
     one_pass = _median_time(stack.sum, 5)
-    common = {"kernels": "precomputed"}
+    common: dict[str, Any] = {"kernels": "precomputed"}
     local = {**common, "n_clusters": n_clusters, "evenness": max(0.5, 1.0 / n_clusters), "random_state": seed}
     rows = [_row("UNIF", None, UniformMKLClassifier(**common), stack, y, one_pass)]
     rows += [_row("MKL", p, MKLClassifier(p=p, **common), stack, y, one_pass) for p in MEASURED_NORMS]
@@ -56,7 +62,7 @@ def measure(n_samples=1000, n_kernels=10, n_clusters=3, seed=0):
     return rows
 
 
-def show(rows):
+def show(rows: Iterable[dict[str, Any]]) -> str:
     """Return the rows as a table in text."""
     head = f"{'method':<8}{'p':>6}{'duality gap':>14}{'seconds':>10}{'passes':>9}{'alternating / ours':>21}"
     lines = [head, "-" * len(head)]
@@ -69,7 +75,9 @@ def show(rows):
     return "\n".join([*lines, "", "A pass is the time to read the Gram matrices once."])
 
 
-def _row(method, p, model, stack, y, one_pass):
+def _row(
+    method: str, p: float | None, model: Any, stack: GramStack, y: Array, one_pass: float
+) -> dict[str, Any]:
     model.fit(stack, y)  # the first fit compiles
     seconds = _median_time(lambda: model.fit(stack, y), 3)
     row = {
@@ -82,7 +90,7 @@ def _row(method, p, model, stack, y, one_pass):
     return {**row, **_alternating(model, stack, y, seconds)}
 
 
-def _alternating(model, stack, y, seconds):
+def _alternating(model: Any, stack: GramStack, y: Array, seconds: float) -> dict[str, Any]:
     """Return the ratio of the published algorithm's time to ours, and whether it reached the tolerance."""
     if "solver" not in model.get_params():
         return {"ratio": None, "reached": None}
@@ -95,7 +103,7 @@ def _alternating(model, stack, y, seconds):
     return {"ratio": spent / seconds, "reached": bool(other.duality_gap_ <= other.tol)}
 
 
-def _median_time(function, repeats):
+def _median_time(function: Callable[[], object], repeats: int) -> float:
     times = []
     for _ in range(repeats):
         start = time.perf_counter()

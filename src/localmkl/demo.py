@@ -2,6 +2,7 @@
 
 import time
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 from rich.table import Table
@@ -14,6 +15,7 @@ from localmkl import (
     MKLClassifier,
     UniformMKLClassifier,
 )
+from localmkl._types import FilePath
 from localmkl.datasets import make_localized
 from localmkl.kernels import Linear
 from localmkl.report import write_report
@@ -22,7 +24,9 @@ VIEW_NAMES = ("group", "view 1", "view 2", "view 3", "noise 1", "noise 2")
 REPORT_FILE = "localmkl-demo.html"
 
 
-def run_demo(n_samples=300, seed=0, console=None, report=REPORT_FILE):
+def run_demo(
+    n_samples: int = 300, seed: int = 0, console: Console | None = None, report: FilePath = REPORT_FILE
+) -> dict[str, Any]:
     """Fit, print the methods and the kernel weights of each cluster, write a report; return the models."""
     console = Console() if console is None else console
     data = make_localized(n_samples + 1000, random_state=seed)
@@ -76,7 +80,7 @@ def run_demo(n_samples=300, seed=0, console=None, report=REPORT_FILE):
     return models
 
 
-def _weights_table(name, model):
+def _weights_table(name: str, model: Any) -> Table:
     title = f"Kernel weights of {name}"
     table = Table("cluster", *VIEW_NAMES, title=title)
     for cluster, weights in enumerate(model.kernel_weights_):

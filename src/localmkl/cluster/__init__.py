@@ -6,19 +6,19 @@ settled at the end, do not grow with them.
 """
 
 from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 _HOME = {"fit": "fitting", "predict": "predicting", "Search": "searching"}
 
 __all__ = list(_HOME)
 
-if TYPE_CHECKING:
-    from localmkl.cluster.fitting import fit  # noqa: F401
-    from localmkl.cluster.predicting import predict  # noqa: F401
-    from localmkl.cluster.searching import Search  # noqa: F401
+if TYPE_CHECKING:  # "as" is how type checkers are told that these are public
+    from localmkl.cluster.fitting import fit as fit
+    from localmkl.cluster.predicting import predict as predict
+    from localmkl.cluster.searching import Search as Search
 
 
-def __getattr__(name):
+def __getattr__(name: str) -> Any:
     if name in _HOME:
         return getattr(import_module(f"localmkl.cluster.{_HOME[name]}"), name)
     raise AttributeError(f"module 'localmkl.cluster' has no attribute {name!r}")

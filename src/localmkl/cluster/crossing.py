@@ -4,12 +4,20 @@ The points are in several places, too many to send. Each place tells some of its
 before it, back to the last one told. That bounds the slope from both sides, and leaves a shorter interval.
 """
 
+from collections.abc import Callable, Iterable, Sequence
+from typing import Literal, TypeAlias
+
 import numpy as np
+
+from localmkl._types import Floats
 
 SHOWN = 2048
 """Points that a place tells at a time: two rounds are enough for millions of them."""
 FLAT = 1e-12
 """Slopes up to this share of all jumps are zero."""
+
+Shown: TypeAlias = tuple[float, Floats, Floats, bool, float]
+"""The answer of one place about an interval, as `Breaks.between` returns it."""
 
 
 class Breaks:
@@ -22,13 +30,13 @@ class Breaks:
         At minus infinity.
     """
 
-    def __init__(self, points, jumps, slope):
+    def __init__(self, points: Floats, jumps: Floats, slope: float) -> None:
         self.points, places = np.unique(points, return_inverse=True)
-        jumps = np.bincount(places, jumps, len(self.points))
-        self.slopes = slope + np.append(0.0, np.cumsum(jumps))
-        self.total = float(jumps.sum())
+        sums = np.bincount(places, jumps, len(self.points))
+        self.slopes = slope + np.append(0.0, np.cumsum(sums))
+        self.total = float(sums.sum())
 
-    def between(self, low, high):
+    def between(self, low: float, high: float) -> Shown:
         """Return the slope at `low`, points in (low, high], their jumps, whether all, and all jumps' sum."""
         first, last = np.searchsorted(self.points, [low, high], side="right")
         step = max(1, -(-(last - first) // SHOWN))
@@ -37,7 +45,7 @@ class Breaks:
         return self.slopes[first], self.points[shown], jumps, step == 1, self.total
 
 
-def find_crossing(ask):
+def find_crossing(ask: Callable[[float, float], Iterable[Shown]]) -> float:
     """Return where the sum of the slopes crosses zero; the middle, where it is zero in between.
 
     Parameters
@@ -54,7 +62,7 @@ def find_crossing(ask):
         low, high = _narrowed(sum(slopes), points, jumps, flat, low, high)
 
 
-def _crossing(slope, points, jumps, flat):
+def _crossing(slope: float, points: Floats, jumps: Floats, flat: float) -> float:
     order = np.argsort(points[jumps > 0.0], kind="stable")
     points, jumps = points[jumps > 0.0][order], jumps[jumps > 0.0][order]
     if len(points) == 0:
@@ -66,7 +74,9 @@ def _crossing(slope, points, jumps, flat):
     return float(points[first])
 
 
-def _narrowed(slope, points, jumps, flat, low, high):
+def _narrowed(
+    slope: float, points: Sequence[Floats], jumps: Sequence[Floats], flat: float, low: float, high: float
+) -> tuple[float, float]:
     """Return a shorter interval: a jump comes after the point before its own, at the latest at it."""
     late, every = np.concatenate(points), np.concatenate(jumps)
     early = np.concatenate([np.append(low, own[:-1]) for own in points if len(own)])
@@ -77,6 +87,6 @@ def _narrowed(slope, points, jumps, flat, low, high):
     return (edges[below[-1]] if len(below) else low), (edges[above[0]] if len(above) else high)
 
 
-def _sums_until(places, jumps, edges, side):
+def _sums_until(places: Floats, jumps: Floats, edges: Floats, side: Literal["left", "right"]) -> Floats:
     order = np.argsort(places, kind="stable")
     return np.append(0.0, np.cumsum(jumps[order]))[np.searchsorted(places[order], edges, side=side)]

@@ -4,18 +4,23 @@ The client has a sample of rows, kernels, landmarks, clusters and weights; each 
 memberships, labels and dual variables of its rows.
 """
 
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
 from localmkl._resources import matrix_bytes
-from localmkl.cluster.held import gate, hold, kernel_sums, mean_square
-from localmkl.cluster.rows import chunks_of, find_client
+from localmkl._types import Floats, MaybeNone, Rows, Targets
+from localmkl.cluster.held import Fold, gate, hold, kernel_sums, mean_square
+from localmkl.cluster.rows import Chunk, Client, Future, Task, chunks_of, find_client
 from localmkl.cluster.shards import Order
-from localmkl.cluster.survey import class_costs, take_survey
+from localmkl.cluster.survey import Survey, class_costs, take_survey
 from localmkl.cluster.team import FarDescent, FarTeam
+from localmkl.estimators.base import BaseMKL
 from localmkl.estimators.context import FoldContext, parameters_key
 from localmkl.estimators.factors import DOUBLE_BYTES
 from localmkl.estimators.gating import PARTITION, ModelGate
@@ -24,6 +29,7 @@ from localmkl.gates import CLUSTERINGS, Gate, SupervisedGate
 from localmkl.kernels import fit_kernels
 from localmkl.kernels.features import fit_features
 from localmkl.kernels.stack import factors_of
+from localmkl.solvers.certify import Solution
 from localmkl.solvers.factored import solve_factored
 from localmkl.solvers.starts import Start, even_start, on_sphere
 from localmkl.stacks import FactorStack
@@ -33,8 +39,13 @@ GATING = (*PARTITION, "evenness", "shared")
 GATED = ("factors_", "gate_", "shared_", "transductive_", "groups_")
 """Attributes that are learned with them."""
 
+M = TypeVar("M", bound=BaseMKL)
 
-def fit(estimator, X, y, sample_weight=None, unlabeled=None):
+Warm: TypeAlias = tuple[list[Solution], float]
+"""Solutions of all problems of a model, and its cost."""
+
+
+def fit(estimator: M, X: Rows, y: Targets, sample_weight: Any = None, unlabeled: Rows = None) -> M:
     """Fit an estimator to rows that are on a cluster; it becomes what a fit on one machine makes of it.
 
     Parameters
@@ -63,7 +74,7 @@ def fit(estimator, X, y, sample_weight=None, unlabeled=None):
     return estimator
 
 
-def prepare(draft, X, y, sample_weight=None):
+def prepare(draft: BaseMKL, X: Rows, y: Targets, sample_weight: Any = None) -> Ground:
     """Check, learn kernels and landmarks from a sample, compute features; return the `Ground` of fits."""
     draft._check_parameters()
     _check_suited(draft)
@@ -91,7 +102,7 @@ def prepare(draft, X, y, sample_weight=None):
     return ground
 
 
-def _check_suited(draft):
+def _check_suited(draft: BaseMKL) -> None:
     if not hasattr(draft, "n_components"):
         raise ValueError(
             f"Rows on a cluster are for the convex methods, got {type(draft).__name__}; use CLMKL, HLMKL, "
@@ -129,15 +140,15 @@ class Ground:
         The sample, checked.
     """
 
-    client: Any
-    chunks: list
-    survey: Any
-    rows: Any
-    held: list = field(default_factory=list)
-    team: Any = None
+    client: Client
+    chunks: list[Chunk]
+    survey: Survey
+    rows: Rows
+    held: list[Future] = field(default_factory=list)
+    team: MaybeNone = None
     key: Any = None
 
-    def featurise(self, draft):
+    def featurise(self, draft: BaseMKL) -> None:
         """Have the features of all rows computed, each where its chunk is."""
         self.places = shares_of(self.chunks, self.client)
         whole = matrix_bytes(self.survey.n_rows, draft.features_.n_features)
@@ -153,16 +164,16 @@ class Ground:
         draft.approximation_error_ = np.clip(lost, 0.0, 1.0)
         self.means = diagonal / weight, features / weight, weight
 
-    def settle(self, draft):
+    def settle(self, draft: BaseMKL) -> None:
         """Set factors, gate and cost of a model; what the last one had, if it has the same memberships."""
         key = parameters_key(draft, [name for name in GATING if hasattr(draft, name)])
         if key != self.key:
             self._gate(draft)
             self.key, self.gated = key, {name: vars(draft).get(name) for name in GATED}
-        vars(draft).update({name: value for name, value in self.gated.items() if value is not None})
+        draft.__dict__.update({name: value for name, value in self.gated.items() if value is not None})
         draft.C_ = float(draft.C) / self._size(draft)
 
-    def _gate(self, draft):
+    def _gate(self, draft: BaseMKL) -> None:
         """Learn factors, and the gate from the sample; have memberships of all rows computed."""
         diagonal, features, weight = self.means
         stack = FactorStack.of_table(draft.features_.transform(self.rows, dtype=np.float64), draft.widths_)
@@ -183,26 +194,27 @@ class Ground:
         self.spread = sum(self.client.gather(squares)) / weight
         self.team = FarTeam(self.client, self.held, memberships)
 
-    def _size(self, draft):
+    def _size(self, draft: BaseMKL) -> float:
         """Return what `C` is divided by; see `ConvexMKL._size`."""
         if not draft.scale_C:
             return 1.0
         n_kernels = len(draft.widths_)
         return self.spread * n_kernels ** (1.0 - 1.0 / draft._p) / self.survey.unit
 
-    def solve(self, draft, left_out=None, warm=None):
+    def solve(self, draft: BaseMKL, left_out: Fold | None = None, warm: Warm | None = None) -> list[Solution]:
         """Return the solutions of all problems of a model, and keep the images of their coefficients.
 
         `warm` are solutions of a neighbour, with its cost; the dual variables are still on the workers.
         """
-        costs: Any = None
-        positives: list = [None]
+        costs: Floats | None = None
+        positives: list[int | None] = [None]
         if len(self.survey.labels):
             costs, n_classes = class_costs(draft, self.survey), len(self.survey.labels)
             positives = [1] if n_classes == 2 else list(range(n_classes))
         growth = draft.C_ / warm[1] if warm is not None and len(positives) == 1 else 0.0
         options = draft._options | {"callback": draft._callback()}
-        solutions, self.images = [], []
+        solutions: list[Solution] = []
+        self.images: list[Floats] = []
         for k, positive in enumerate(positives):
             order = Order(draft._loss, float(draft._p), draft.factors_, draft.C_, costs, positive, left_out)
             problem = self.team.pose(order, self.n_clusters, draft.widths_, growth)
@@ -213,7 +225,7 @@ class Ground:
             self.images.append(self.team.images.astype(np.float64))
         return solutions
 
-    def store(self, draft, solutions):
+    def store(self, draft: BaseMKL, solutions: list[Solution]) -> None:
         """Set what a model has learned; nothing that there is one of for each row."""
         draft._store_common(solutions)
         draft._store(solutions, np.empty((0, self.n_clusters)))
@@ -221,22 +233,22 @@ class Ground:
         if hasattr(draft, "groups_"):
             draft.groups_ = draft.groups_[:0]
 
-    def close(self):
+    def close(self) -> None:
         """Let go of all that is on the workers."""
         self._dismiss()
         self.held.clear()
         self.model = self.key = None
 
-    def _dismiss(self):
+    def _dismiss(self) -> None:
         if self.team is not None:
             self.team.close()
         self.team = None
 
-    def _submit_model(self, draft):
+    def _submit_model(self, draft: BaseMKL) -> None:
         # A task, not scattered data: dask can run it again if the worker that has the model dies.
         self.model = self.client.submit(_same, draft._copy(), pure=False)
 
-    def _task(self, worker, function, *arguments):
+    def _task(self, worker: str, function: Callable[..., Any], *arguments: Any) -> Future:
         """Return the future of a task that runs on a worker, or on others if that is gone."""
         from dask import delayed
 
@@ -244,16 +256,16 @@ class Ground:
         return self.client.compute(task, workers=[worker], allow_other_workers=True)
 
 
-def _same(model):
+def _same(model: BaseMKL) -> BaseMKL:
     return model
 
 
-def _parts(chunks):
+def _parts(chunks: Sequence[Chunk]) -> list[tuple[Task, Task, Task | None]]:
     """Return rows, labels and weights of chunks, as tasks."""
     return [(chunk.X, chunk.y, chunk.weight) for chunk in chunks]
 
 
-def _looks_at_rows(gate):
+def _looks_at_rows(gate: Any) -> bool:
     """Whether a gate needs rows themselves, not their features."""
     own = getattr(getattr(gate, "kernel", None), "own", None)
     return isinstance(gate, ModelGate | GroupGate) or own is not None
@@ -263,11 +275,11 @@ CROWDED = 1.2
 """Share of its even part that a worker takes of the rows it has; the others go to workers with fewer."""
 
 
-def shares_of(chunks, client):
+def shares_of(chunks: Sequence[Chunk], client: Client) -> list[tuple[str, list[Chunk]]]:
     """Return workers and the chunks that each of them takes: those it has, as far as that is even."""
     workers = sorted(client.nthreads())
-    loads: dict = dict.fromkeys(workers, 0)
-    shares: dict = {worker: [] for worker in workers}
+    loads: dict[str, int] = dict.fromkeys(workers, 0)
+    shares: dict[str, list[Chunk]] = {worker: [] for worker in workers}
     most = CROWDED * sum(chunk.n_rows for chunk in chunks) / len(workers)
     located = client.who_has()
     for chunk in chunks:

@@ -3,15 +3,27 @@
 Everything here is a task without memory: if a worker dies, dask runs it again elsewhere.
 """
 
+from __future__ import annotations
+
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 from localmkl._sklearn import check_sample_weight, count_rows
+from localmkl._types import Array, Bools, Floats, Ints, Picked, Rows, Targets
+from localmkl.estimators.base import BaseMKL
 from localmkl.estimators.factors import FeatureRows
 from localmkl.solvers.objective import Problem
 from localmkl.stacks import FactorStack
 from localmkl.stacks.factors import feature_blocks
+
+if TYPE_CHECKING:
+    from localmkl.cluster.shards import Order
+
+Taken: TypeAlias = tuple[Rows, Targets, Any]
+"""Rows, labels and weights of a chunk, where they are; None for no weights."""
 
 
 @dataclass(frozen=True)
@@ -27,12 +39,12 @@ class Fold:
     n_folds: int
     seed: int
 
-    def has(self, numbers):
+    def has(self, numbers: Ints) -> Bools:
         """Return which rows, given by their numbers, belong to the fold."""
         return scrambled(numbers, self.seed) % np.uint64(self.n_folds) == self.index
 
 
-def scrambled(numbers, seed):
+def scrambled(numbers: Ints, seed: int) -> Ints:
     """Return a random number for each number, always the same (Steele, Lea, Flood 2014: SplitMix)."""
     with np.errstate(over="ignore"):
         z = np.asarray(numbers, dtype=np.uint64) + np.uint64(seed + 1) * np.uint64(0x9E3779B97F4A7C15)
@@ -60,13 +72,13 @@ class Held:
     """
 
     stack: FactorStack
-    diagonals: np.ndarray
-    trace: np.ndarray
-    labels: np.ndarray
-    weights: np.ndarray
-    numbers: np.ndarray
+    diagonals: Floats
+    trace: Floats
+    labels: Array
+    weights: Floats
+    numbers: Ints
 
-    def problem(self, memberships, order):
+    def problem(self, memberships: Floats, order: Order) -> tuple[Picked, Problem]:
         """Return the rows that take part in an order, and their problem."""
         costs, targets = order.cost * self.weights, self.labels
         if order.class_costs is not None:
@@ -81,7 +93,7 @@ class Held:
         return rows, problem.on(rows)
 
 
-def hold(model, chunks, firsts, dtype, threads):
+def hold(model: BaseMKL, chunks: Sequence[Taken], firsts: Sequence[int], dtype: Any, threads: int) -> Held:
     """Return the `Held` of some chunks, given a model that knows kernels, landmarks and classes."""
     counts = [count_rows(X) for X, _, _ in chunks]
     weights = [weights_of(weight, n) for (_, _, weight), n in zip(chunks, counts, strict=True)]
@@ -97,13 +109,13 @@ def hold(model, chunks, firsts, dtype, threads):
     return Held(stack, stack.diagonals(), trace, labels, np.concatenate(weights), numbers)
 
 
-def labels_of(model, y):
+def labels_of(model: BaseMKL, y: Targets) -> Array:
     """Return numbers of classes, or targets."""
-    y = model._check_y(np.asarray(y))
-    return np.searchsorted(model.classes_, y) if hasattr(model, "classes_") else y
+    targets: Array = model._check_y(np.asarray(y))
+    return np.searchsorted(model.classes_, targets) if hasattr(model, "classes_") else targets
 
 
-def weights_of(weight, n_rows):
+def weights_of(weight: Any, n_rows: int) -> Floats:
     """Return weights of rows, one where there are none."""
     if weight is None:
         return np.ones(n_rows)
@@ -111,13 +123,13 @@ def weights_of(weight, n_rows):
     return check_sample_weight(weight, np.empty((n_rows, 1)), dtype=np.float64, ensure_non_negative=True)
 
 
-def kernel_sums(held):
+def kernel_sums(held: Held) -> list[Any]:
     """Return sums over rows, by their weights: of these, diagonals, features, and the kernels' own."""
     features = held.stack.moments(held.weights[:, None])[0]
     return [held.weights.sum(), held.diagonals @ held.weights, features, held.trace]
 
 
-def gate(model, held, chunks):
+def gate(model: BaseMKL, held: Held, chunks: Sequence[Taken] | None) -> Floats:
     """Return the memberships of rows; `chunks` are None unless the gate looks at the rows themselves."""
     if chunks is not None:
         return np.concatenate([model.memberships(X) for X, _, _ in chunks])
@@ -126,6 +138,6 @@ def gate(model, held, chunks):
     return np.concatenate([model._memberships_block(None, grams, rows) for rows in blocks])
 
 
-def mean_square(held, memberships):
+def mean_square(held: Held, memberships: Floats) -> float:
     """Return ``sum_i w_i sum_j c_ij^2``."""
     return float(held.weights @ np.square(memberships).sum(axis=1))

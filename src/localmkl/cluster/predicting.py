@@ -1,8 +1,14 @@
 """Prediction where the chunks are: answers are dask arrays, computed when they are asked for."""
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 
 from localmkl._sklearn import count_rows
+from localmkl._types import Array, Rows
+from localmkl.cluster.rows import Task
+from localmkl.estimators.base import BaseMKL
 
 METHODS = (
     "predict",
@@ -14,7 +20,7 @@ METHODS = (
 )
 
 
-def predict(model, X, method="predict"):
+def predict(model: BaseMKL, X: Rows, method: str = "predict") -> Any:
     """Return what a fitted model says of rows in chunks, as a dask array with these chunks.
 
     Parameters
@@ -46,7 +52,7 @@ def predict(model, X, method="predict"):
     return da.concatenate(blocks, allow_unknown_chunksizes=True)
 
 
-def _chunks(X):
+def _chunks(X: Rows) -> tuple[list[Task], Sequence[float]]:
     """Return the tasks of chunks, and their lengths, not a number where they are unknown."""
     if hasattr(X, "divisions"):
         parts = X.to_delayed()
@@ -55,7 +61,7 @@ def _chunks(X):
     return np.ravel(X.to_delayed()).tolist(), X.chunks[0]
 
 
-def _outcome(model, method):
+def _outcome(model: BaseMKL, method: str) -> tuple[tuple[int, ...], np.dtype[Any]]:
     """Return the shape of what a model says of one row, and its type."""
     weights = np.shape(model.kernel_weights_)
     problems = weights[:-2]
@@ -72,7 +78,7 @@ def _outcome(model, method):
     return (len(model.classes_),), np.dtype(np.float64)
 
 
-def _ask(model, method, X, tail, dtype):
+def _ask(model: BaseMKL, method: str, X: Rows, tail: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
     if count_rows(X) == 0:
         return np.empty((0, *tail), dtype=dtype)
     return getattr(model, method)(X)

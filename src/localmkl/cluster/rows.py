@@ -3,10 +3,22 @@
 The client sees how many rows each chunk has, and which worker has it; never the rows.
 """
 
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
+
+from localmkl._types import Rows, Targets
+
+Client: TypeAlias = Any
+"""A ``distributed.Client``."""
+
+Future: TypeAlias = Any
+"""A ``distributed.Future``."""
+
+Task: TypeAlias = Any
+"""A task of dask that has not run yet: a ``dask.delayed.Delayed``."""
 
 
 @dataclass(frozen=True)
@@ -24,15 +36,15 @@ class Chunk:
         Its place among the chunks of the user, where empty ones count.
     """
 
-    X: Any
-    y: Any
-    weight: Any
+    X: Task
+    y: Task
+    weight: Task | None
     n_rows: int
     first: int
     number: int
 
 
-def find_client():
+def find_client() -> Client:
     """Return the client of the cluster that this process works with."""
     try:
         from distributed import get_client
@@ -57,7 +69,7 @@ def find_client():
     return client
 
 
-def chunks_of(X, y, sample_weight, client):
+def chunks_of(X: Rows, y: Targets, sample_weight: Any, client: Client) -> list[Chunk]:
     """Return the chunks of rows that are not empty."""
     rows, lengths = _pieces("X", X, client)
     if sum(lengths) == 0:
@@ -73,7 +85,7 @@ def chunks_of(X, y, sample_weight, client):
     return [Chunk(*part) for part in parts if part[3] > 0]
 
 
-def _pieces(name, collection, client):
+def _pieces(name: str, collection: Any, client: Client) -> tuple[list[Task], list[int]]:
     """Return the tasks and the lengths of a collection's chunks."""
     _check_kind(name, collection)
     if hasattr(collection, "to_delayed") and hasattr(collection, "divisions"):
@@ -90,13 +102,13 @@ def _pieces(name, collection, client):
     return np.ravel(collection.to_delayed(optimize_graph=False)).tolist(), list(lengths)
 
 
-def _each(function, parts):
+def _each(function: Callable[..., Any], parts: Iterable[Task]) -> list[Task]:
     from dask import delayed
 
     return [delayed(function)(part) for part in parts]
 
 
-def _check_kind(name, collection):
+def _check_kind(name: str, collection: Any) -> None:
     from dask import is_dask_collection
 
     if not is_dask_collection(collection) or not hasattr(collection, "to_delayed"):
@@ -108,7 +120,7 @@ def _check_kind(name, collection):
         raise ValueError(f"`{name}` must have one column, got {collection.ndim} dimensions.")
 
 
-def _alike(name, collection, lengths, client):
+def _alike(name: str, collection: Any, lengths: Sequence[int], client: Client) -> list[Task]:
     """Return the tasks of labels or weights whose chunks are those of the rows."""
     known = hasattr(collection, "chunks") and not np.isnan(collection.chunks[0]).any()
     if known and len(collection) == sum(lengths):

@@ -7,12 +7,16 @@ those of all rows.
 
 import time
 from collections import defaultdict
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from sklearn.base import clone
 
-from localmkl.cluster.fitting import prepare
+from localmkl._types import Floats, Rows, Targets
+from localmkl.cluster.fitting import Ground, Warm, prepare
 from localmkl.cluster.held import Fold
+from localmkl.estimators.base import BaseMKL
 from localmkl.estimators.column import ACROSS
 from localmkl.estimators.context import parameters_key
 
@@ -34,13 +38,22 @@ class Search:
         Of the folds.
     """
 
-    def __init__(self, estimator, candidates, X, y, sample_weight=None, n_folds=5, seed=0):
+    def __init__(
+        self,
+        estimator: BaseMKL,
+        candidates: list[dict[str, Any]],
+        X: Rows,
+        y: Targets,
+        sample_weight: Any = None,
+        n_folds: int = 5,
+        seed: int = 0,
+    ) -> None:
         self.rows = X, y, sample_weight
         self.folds = [Fold(index, n_folds, seed) for index in range(n_folds)]
         self.estimator, self.candidates = estimator, candidates
-        self.grounds: dict = {}
+        self.grounds: dict[tuple[Any, ...], tuple[Ground, BaseMKL]] = {}
 
-    def run(self):
+    def run(self) -> tuple[Floats, Floats]:
         """Return scores and times of candidates and folds, each (n_candidates, n_folds)."""
         scores = np.empty((len(self.candidates), len(self.folds)))
         times = np.empty_like(scores)
@@ -54,20 +67,20 @@ class Search:
                     times[number, fold.index] = time.perf_counter() - began
         return scores, times
 
-    def fit(self, number):
+    def fit(self, number: int) -> BaseMKL:
         """Return a candidate, fitted to all rows."""
         model, ground = self._model(number)
         ground.settle(model)
         ground.store(model, ground.solve(model))
         return model
 
-    def close(self):
+    def close(self) -> None:
         """Let go of all that is on the workers."""
         for ground, _ in self.grounds.values():
             ground.close()
         self.grounds.clear()
 
-    def _columns(self):
+    def _columns(self) -> list[list[int]]:
         """Return candidates by number, those with the same memberships together, and in the order of C."""
         columns = defaultdict(list)
         for number, candidate in enumerate(self.candidates):
@@ -77,10 +90,10 @@ class Search:
         ordered = [sorted(members, key=costs.__getitem__) for members in columns.values()]
         return sorted(ordered, key=self._features_key)
 
-    def _features_key(self, members):
+    def _features_key(self, members: Sequence[int]) -> str:
         return str([self.candidates[members[0]].get(name) for name in FEATURES])
 
-    def _model(self, number):
+    def _model(self, number: int) -> tuple[BaseMKL, Ground]:
         """Return an unfitted candidate that knows its landmarks, and the ground with its features."""
         model = clone(self.estimator).set_params(**clone(self.candidates[number], safe=False))
         model._check_parameters()
@@ -93,7 +106,7 @@ class Search:
         vars(model).update({name: value for name, value in vars(first).items() if name.endswith("_")})
         return model, ground
 
-    def _try(self, number, fold, warm):
+    def _try(self, number: int, fold: Fold, warm: Warm | None) -> tuple[Warm, float]:
         """Return solutions with their cost, to start the next one from, and the score."""
         model, ground = self._model(number)
         ground.settle(model)
@@ -103,7 +116,7 @@ class Search:
         return (solutions, model.C_), score_of(np.array(sums))
 
 
-def score_of(sums):
+def score_of(sums: Floats) -> float:
     """Return accuracy, or R2, given the sums over the rows of each shard.
 
     Parameters

@@ -3,6 +3,7 @@
 Targets have W, mean and M2, as those of every chunk do: ``M2 = sum_k M2_k + W_k (mean_k - mean)^2``.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +11,10 @@ import numpy as np
 from sklearn.base import is_classifier
 from sklearn.utils import check_random_state, compute_class_weight
 
+from localmkl._types import Array, Floats, Ints, Rows, Seed, Targets
 from localmkl.cluster.held import weights_of
+from localmkl.cluster.rows import Chunk, Client
+from localmkl.estimators.base import BaseMKL
 from localmkl.estimators.rows import concatenate_rows
 from localmkl.estimators.tasks import ALIKE, ENORMOUS
 from localmkl.kernels.stack import take_rows
@@ -40,15 +44,15 @@ class Survey:
     """
 
     n_rows: int
-    rows: Any
-    weights: Any
-    labels: np.ndarray
-    counts: np.ndarray
-    groups: Any
+    rows: Rows
+    weights: Floats | None
+    labels: Array
+    counts: Array
+    groups: Array | None
     unit: float
 
 
-def take_survey(model, chunks, client):
+def take_survey(model: BaseMKL, chunks: Sequence[Chunk], client: Client) -> Survey:
     """Return the `Survey` of chunks, one task for each."""
     from dask import delayed
 
@@ -80,18 +84,18 @@ def take_survey(model, chunks, client):
     )
 
 
-def draw_rows(n_rows, most, random_state):
+def draw_rows(n_rows: int, most: int, random_state: Seed) -> Ints:
     """Return the numbers of the rows of a sample, in order: the same whatever the chunks."""
     if n_rows <= most:
         return np.arange(n_rows)
     return np.sort(check_random_state(random_state).choice(n_rows, most, replace=False))
 
 
-def _within(picked, chunk):
+def _within(picked: Ints, chunk: Chunk) -> Ints:
     return picked[(picked >= chunk.first) & (picked < chunk.first + chunk.n_rows)]
 
 
-def look_at(model, X, y, weight, picked, number):
+def look_at(model: BaseMKL, X: Rows, y: Targets, weight: Any, picked: Ints, number: int) -> dict[str, Any]:
     """Return what the client needs to know of a chunk; here it is checked, too."""
     model = model._copy(learned=False)
     try:
@@ -113,7 +117,7 @@ def look_at(model, X, y, weight, picked, number):
     return found | {"moments": _moments(y, weights)}
 
 
-def _check_columns(chunks, columns):
+def _check_columns(chunks: Sequence[Chunk], columns: Sequence[Any]) -> None:
     for chunk, own in zip(chunks, columns, strict=True):
         if own != columns[0]:
             raise ValueError(
@@ -122,7 +126,7 @@ def _check_columns(chunks, columns):
             )
 
 
-def _merge(found):
+def _merge(found: Sequence[dict[str, Any]]) -> tuple[Array, Array]:
     """Return the classes of all chunks, and how many rows each has."""
     if "labels" not in found[0]:
         return np.empty(0), np.empty(0)
@@ -139,7 +143,7 @@ def _merge(found):
     return labels, counts
 
 
-def _moments(y, weights):
+def _moments(y: Floats, weights: Floats) -> list[float]:
     counted = y[weights > 0.0]
     if len(counted) == 0:
         return [0.0, 0.0, 0.0, np.inf, -np.inf]
@@ -147,7 +151,7 @@ def _moments(y, weights):
     return [weights.sum(), mean, weights @ np.square(y - mean), counted.min(), counted.max()]
 
 
-def _unit(model, moments):
+def _unit(model: BaseMKL, moments: Sequence[Sequence[float]]) -> float:
     """Return the unit that targets are measured in; see `RegressorPart._unit`."""
     totals, means, squares, least, most = np.array(moments).T
     if not totals.sum() > 0.0:
@@ -161,7 +165,7 @@ def _unit(model, moments):
     return float(np.sqrt((squares + totals * np.square(means - mean)).sum() / totals.sum()))
 
 
-def class_costs(model, survey):
+def class_costs(model: BaseMKL, survey: Survey) -> Floats:
     """Return what the costs of each class are multiplied by."""
     if model.class_weight == "balanced":
         return survey.counts.sum() / (len(survey.labels) * survey.counts)

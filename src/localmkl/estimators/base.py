@@ -118,7 +118,7 @@ class BaseMKL(ReadingPart, ABC):
         """Return the problems after a gate that learns with the labels has learned."""
         return prepared
 
-    def _groups_in(self, X: Rows) -> Array | None:
+    def _groups_in(self, X: Rows) -> MaybeNone:
         """Return the groups that come with rows, for a gate that reads them; else None."""
         return None
 
@@ -336,7 +336,7 @@ class BaseMKL(ReadingPart, ABC):
 
     def _compute_stack(
         self, X: Rows, sample_weight: Floats | None
-    ) -> tuple[Stack, list[Kernel] | None, Floats | None]:
+    ) -> tuple[Stack, MaybeNone, Floats | None]:
         """Return the stack, the fitted kernels and the cosine scales of the training rows."""
         kernels, scales = None, None
         if self._precomputed:

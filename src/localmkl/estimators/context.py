@@ -43,7 +43,7 @@ class FoldContext:
 
     stack: MaybeNone = None
     train: MaybeNone = None
-    kernels: list[Kernel] | None = None
+    kernels: MaybeNone = None
     cosine_scales: np.ndarray | None = None
     features: MaybeNone = None
     known: Sequence[tuple[Rows, Ints]] = ()

@@ -21,7 +21,7 @@ from localmkl._checks import check_evenness, check_integer, check_number, check_
 from localmkl._devices import check_device, find_device
 from localmkl._resources import clustering_bytes, solving_bytes
 from localmkl._sklearn import count_rows
-from localmkl._types import Array, Floats, Rows, Seed, Targets
+from localmkl._types import Array, Floats, MaybeNone, Rows, Seed, Targets
 from localmkl.estimators.base import COSINE, BaseMKL, Found, Prepared, Weigher
 from localmkl.estimators.context import FoldContext
 from localmkl.estimators.deciding import Expansion, Nearness
@@ -518,7 +518,7 @@ class LocalMKL(LpNormMKL):
         """Whether known groups take the place of clusters."""
         return isinstance(self.gate, str) and self.gate == GROUPS
 
-    def _groups_in(self, X: Rows) -> Array | None:
+    def _groups_in(self, X: Rows) -> MaybeNone:
         if not self._by_groups:
             return None
         if isinstance(X, SeenRows):

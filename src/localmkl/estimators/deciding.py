@@ -48,17 +48,17 @@ class Expansion:
         """Number of problems, and of clusters."""
         return self.weights.shape[:2]
 
-    def terms(self, grams: NormalizedGrams, rows: slice, near: MaybeNone) -> Iterator[tuple[np.intp, Floats]]:
+    def terms(self, grams: NormalizedGrams, rows: slice, near: MaybeNone) -> Iterator[tuple[int, Floats]]:
         """Yield (m, what kernel m adds in each cluster, (n_rows, n_problems, l)), for kernels with weight.
 
         Meanwhile `near`, if there is one, learns of the kernels that it asks for.
         """
         weighted = self.weights.any(axis=(0, 1))
         asked = np.zeros_like(weighted) if near is None else near.shares != 0.0
-        for m in np.flatnonzero(asked & ~weighted):
+        for m in np.flatnonzero(asked & ~weighted).tolist():
             near.add(m, grams.product(m, rows, slice(None), near.vectors))
-        both = self._beside(near.vectors) if np.any(asked & weighted) else None
-        for m in np.flatnonzero(weighted):
+        both: MaybeNone = self._beside(near.vectors) if np.any(asked & weighted) else None
+        for m in np.flatnonzero(weighted).tolist():
             if asked[m]:
                 products = grams.product(m, rows, slice(None), both)
                 near.add(m, products[:, : near.width])

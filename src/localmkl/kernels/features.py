@@ -8,18 +8,25 @@ positive semidefinite, it vanishes where one of two rows is a landmark, and what
 known from the diagonal alone: sum_i k(x_i, x_i) - ||phi(x_i)||^2.
 """
 
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
+from numpy.random import RandomState
 from scipy import sparse
 from sklearn.utils import check_array, check_random_state
 
 from localmkl._checks import check_integer, check_option
 from localmkl._resources import matrix_bytes, require_memory
 from localmkl._sklearn import count_rows, take
+from localmkl._types import Floats, Ints, Rows, Seed
 from localmkl.kernels.frames import are_apart, put_together, take_apart
 from localmkl.kernels.stack import CrossGrams, compute_stack, take_rows
+from localmkl.kernels.vectors import Kernel
 from localmkl.stacks import cosine_scales
 from localmkl.views import Views
 
@@ -79,32 +86,38 @@ class FeatureMap:
     array([0.    , 0.0095])
     """
 
-    kernels: list
-    widths: list
-    roots: list
-    landmarks: object = None
+    kernels: list[Kernel]
+    widths: list[int]
+    roots: list[Floats | None]
+    landmarks: Rows = None
     cosine: bool = False
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         shown = f"FeatureMap({self.n_kernels} kernels, {self.n_features} features"
         return f"{shown}, {self.n_landmarks} landmarks)" if self.n_landmarks else f"{shown})"
 
     @property
-    def n_kernels(self):
+    def n_kernels(self) -> int:
         """Number of kernels."""
         return len(self.kernels)
 
     @property
-    def n_features(self):
+    def n_features(self) -> int:
         """Number of features of all kernels together."""
         return sum(self.widths)
 
     @property
-    def n_landmarks(self):
+    def n_landmarks(self) -> int:
         """Number of landmarks."""
         return 0 if self.landmarks is None else count_rows(self.landmarks)
 
-    def transform(self, X, out=None, dtype=np.float32, progress=None):
+    def transform(
+        self,
+        X: Rows,
+        out: Floats | None = None,
+        dtype: Any = np.float32,
+        progress: Callable[[int, int], object] | None = None,
+    ) -> Floats:
         """Return the features of rows, computed in float64, block by block.
 
         Parameters
@@ -136,7 +149,7 @@ class FeatureMap:
                 progress(rows.stop, shape[0])
         return out
 
-    def diagonals(self, X):
+    def diagonals(self, X: Rows) -> Floats:
         """Return ``k_m(x, x)`` of rows, block by block, (n_kernels, n_rows)."""
         out = np.empty((self.n_kernels, count_rows(X)))
         for rows in self._blocks(out.shape[1]):
@@ -145,16 +158,16 @@ class FeatureMap:
                 own[rows] = kernel.diag(part)
         return np.where(out > 0.0, 1.0, 0.0) if self.cosine else out
 
-    def columns(self):
+    def columns(self) -> list[slice]:
         """Return the columns of each kernel, a list of slices."""
         return [slice(*ends) for ends in pairwise(np.cumsum([0, *self.widths]).tolist())]
 
-    def _blocks(self, n_rows):
+    def _blocks(self, n_rows: int) -> list[slice]:
         n_compared = self.n_landmarks * sum(root is not None for root in self.roots)
         step = max(BLOCK_ROWS, BLOCK_ENTRIES // (n_compared + self.n_features))
         return [slice(start, min(start + step, n_rows)) for start in range(0, n_rows, step)]
 
-    def _write(self, X, out):
+    def _write(self, X: Rows, out: Floats) -> None:
         """Write the features of a block of rows."""
         grams = CrossGrams(self.kernels, X, X if self.landmarks is None else self.landmarks)
         parts = zip(self.kernels, self.roots, self.columns(), strict=True)
@@ -165,14 +178,14 @@ class FeatureMap:
                 table = table * cosine_scales(diagonal)[:, None]
             out[:, columns] = table
 
-    def __getstate__(self):
+    def __getstate__(self) -> dict[str, Any]:
         """Return the state with landmarks as plain arrays, for files without code."""
         state = dict(self.__dict__)
         if are_apart(self.landmarks):
             state |= {"landmarks": None, "frame": take_apart(self.landmarks)}
         return state
 
-    def __setstate__(self, state):
+    def __setstate__(self, state: dict[str, Any]) -> None:
         """Put landmarks together again."""
         state = dict(state)
         parts = state.pop("frame", None)
@@ -182,8 +195,15 @@ class FeatureMap:
 
 
 def fit_features(
-    kernels, X, n_components, *, sample_weight=None, landmarks="random", random_state=None, cosine=False
-):
+    kernels: Sequence[Kernel],
+    X: Rows,
+    n_components: int,
+    *,
+    sample_weight: Floats | None = None,
+    landmarks: str = "random",
+    random_state: Seed = None,
+    cosine: bool = False,
+) -> FeatureMap:
     """Return the `FeatureMap` of fitted kernels: explicit features where they are few, else Nystrom's.
 
     Parameters
@@ -233,13 +253,13 @@ def fit_features(
     return FeatureMap(list(kernels), widths, roots, rows, cosine)
 
 
-def explicit_features(kernel, X):
+def explicit_features(kernel: Kernel, X: Rows) -> Floats:
     """Return the features that a kernel has by itself, as an array."""
     table = kernel.features(X)
     return table.toarray() if sparse.issparse(table) else np.asarray(table, dtype=np.float64)
 
 
-def lost_shares(features, diagonals, widths):
+def lost_shares(features: Floats, diagonals: Floats, widths: Sequence[int]) -> Floats:
     """Return the share of each kernel's trace that its features leave out, (n_kernels,).
 
         sum_i (k_m(x_i, x_i) - ||phi_m(x_i)||^2) / sum_i k_m(x_i, x_i)
@@ -270,7 +290,7 @@ def lost_shares(features, diagonals, widths):
     return np.clip(lost, 0.0, 1.0)  # nothing is lost, but for rounding, where it is negative
 
 
-def _width(kernel, X, most):
+def _width(kernel: Kernel, X: Rows, most: int) -> int | None:
     """Return the number of a kernel's explicit features; None if there are none, or more than `most`."""
     width = kernel.count_features(X)
     if width is None or width > most:
@@ -280,7 +300,7 @@ def _width(kernel, X, most):
     return int(width)
 
 
-def _check_products(kernel, X):
+def _check_products(kernel: Kernel, X: Rows) -> None:
     few = take(X, np.arange(min(CHECKED_ROWS, count_rows(X))))
     table, gram = explicit_features(kernel, few), np.asarray(kernel(few))
     if not np.allclose(table @ table.T, gram, rtol=1e-6, atol=1e-6 * np.abs(gram).max()):
@@ -290,7 +310,9 @@ def _check_products(kernel, X):
         )
 
 
-def _roots(kernels, landmarks, explicit, cosine):
+def _roots(
+    kernels: Sequence[Kernel], landmarks: Rows, explicit: dict[int, int], cosine: bool
+) -> list[Floats | None]:
     """Return ``U L^(-1/2)`` of each kernel's Gram on the landmarks; None for kernels that are explicit."""
     shape = len(kernels), count_rows(landmarks), count_rows(landmarks)
     require_memory(
@@ -303,7 +325,7 @@ def _roots(kernels, landmarks, explicit, cosine):
     return [None if m in explicit else _root(stack.block(m), own) for m, own in enumerate(scales)]
 
 
-def _root(gram, scales):
+def _root(gram: Floats, scales: Floats) -> Floats:
     """Return ``U L^(-1/2)`` of a Gram with its rows and columns scaled, largest first; zero if that is."""
     values, vectors = np.linalg.eigh(scales[:, None] * gram * scales)
     kept = np.flatnonzero(values > DROPPED * max(values[-1], 0.0))[::-1]
@@ -312,7 +334,9 @@ def _root(gram, scales):
     return np.ascontiguousarray(scales[:, None] * (vectors[:, kept] / np.sqrt(values[kept])))
 
 
-def _pick_landmarks(X, n_components, sample_weight, how, rng):
+def _pick_landmarks(
+    X: Rows, n_components: int, sample_weight: Floats | None, how: str, rng: RandomState
+) -> Ints:
     """Return the numbers of the rows that are landmarks, in order."""
     weights = np.ones(count_rows(X)) if sample_weight is None else np.asarray(sample_weight)
     rows = np.flatnonzero(weights > 0.0)
@@ -329,7 +353,7 @@ def _pick_landmarks(X, n_components, sample_weight, how, rng):
     return _nearest_to_centres(X, rows, n_components, weights, rng)
 
 
-def _nearest_to_centres(X, rows, n_components, weights, rng):
+def _nearest_to_centres(X: Rows, rows: Ints, n_components: int, weights: Floats, rng: RandomState) -> Ints:
     """Return the rows nearest to the centres of k-means; where several centres have one, others drawn."""
     from sklearn.cluster import KMeans
     from sklearn.metrics import pairwise_distances_argmin

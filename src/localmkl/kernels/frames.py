@@ -1,19 +1,22 @@
 """Data frames, sparse rows and views as plain arrays, for files without code."""
 
+from typing import Any
+
 import numpy as np
 from scipy import sparse
 
 from localmkl._checks import is_missing
+from localmkl._types import Array, Bools, Ints, Rows, Table
 from localmkl.kernels import sparse_rows
 from localmkl.views import ABSENT, Views
 
 
-def are_apart(rows):
+def are_apart(rows: Rows) -> bool:
     """Whether rows go into files in parts: a data frame, a sparse matrix, views."""
     return hasattr(rows, "iloc") or sparse.issparse(rows) or isinstance(rows, Views)
 
 
-def take_apart(rows):
+def take_apart(rows: Rows) -> dict[str, Any]:
     """Return the names of the columns, and one matrix for each type: thousands of columns are few arrays.
 
     Of a sparse matrix, its arrays; of views, the rows and places of each.
@@ -32,7 +35,7 @@ def take_apart(rows):
     return {"names": np.array([str(name) for name in rows.columns]), "blocks": blocks}
 
 
-def _plain(block):
+def _plain(block: Array) -> Array:
     """Return a block of objects with None for all that stands for a missing value: pandas.NA is no value."""
     if block.dtype != object:
         return block
@@ -41,7 +44,7 @@ def _plain(block):
     return cells.reshape(block.shape)
 
 
-def put_together(parts):
+def put_together(parts: dict[str, Any]) -> Rows:
     """Undo `take_apart`."""
     if "views" in parts:
         tables = [put_together(one) if isinstance(one, dict) else one for one in parts["tables"]]
@@ -55,14 +58,14 @@ def put_together(parts):
         return sparse_rows.put_together(parts)
     import pandas as pd
 
-    columns: dict[int, np.ndarray] = {}
+    columns: dict[int, Array] = {}
     for places, block in parts["blocks"]:
         columns |= {int(place): column for place, column in zip(places, block.T, strict=True)}
     frame = pd.DataFrame({place: columns[place] for place in sorted(columns)})
     return frame.set_axis(parts["names"].tolist(), axis=1)
 
 
-def _owned(table, places):
+def _owned(table: Table, places: Ints) -> tuple[Table, Bools]:
     """Return rows and the samples that they belong to, as `Views` takes them."""
     own = np.flatnonzero(places != ABSENT)
     if not np.array_equal(places[own], np.arange(len(own))):

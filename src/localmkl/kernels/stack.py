@@ -8,19 +8,28 @@ The first two are one factor per kernel. It is learned on the training rows, kep
 multiplied into the kernel weights, so that no stack is ever rescaled or copied for them.
 """
 
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Hashable, Sequence
 from dataclasses import dataclass
+from typing import Any, TypeVar
 
 import numpy as np
 from sklearn.base import clone
 
 from localmkl import _checks
 from localmkl._resources import computing_bytes, require_memory
+from localmkl._types import Device, Floats, Ints, Matrix, Picked, Rows
 from localmkl.kernels.vectors import CallableKernel, Kernel, VectorKernel
 from localmkl.stacks import FactorStack as FactorStack
-from localmkl.stacks import GramStack, Stack, cosine_scales
+from localmkl.stacks import GramStack as GramStack
+from localmkl.stacks import Stack
+from localmkl.stacks import cosine_scales as cosine_scales
 from localmkl.views import Views
 
 NORMALIZATIONS = ("multiplicative", "trace", "cosine", None)
+
+T = TypeVar("T")
 
 SHARED_ENTRIES = 2**25
 """Most numbers that cross-Grams computed in one sweep hold at a time."""
@@ -54,15 +63,17 @@ class CrossGrams:
     (2, (1, 4))
     """
 
-    def __init__(self, kernels, X, Y, known=None, device=None):
+    def __init__(
+        self, kernels: Sequence[Kernel], X: Rows, Y: Rows, known: Stack | None = None, device: Device = None
+    ) -> None:
         self.kernels, self.X, self.Y, self.known, self.device = kernels, X, Y, known, device
         self.n_kernels = len(kernels)
         self.shape = (_count(X), _count(Y))
         self._group = {m: members for members in sweeps(kernels) for m in members}
-        self._waiting: dict[int, np.ndarray] = {}
-        self._waiting_for: tuple = ()
+        self._waiting: dict[int, Floats] = {}
+        self._waiting_for: tuple[Picked, ...] = ()
 
-    def block(self, m, rows=slice(None), columns=slice(None)):
+    def block(self, m: int, rows: Picked = slice(None), columns: Picked = slice(None)) -> Floats:
         """Return a part of the m-th Gram; negative numbers count from the last."""
         m %= self.n_kernels
         if self.known is not None:
@@ -87,7 +98,7 @@ class CrossGrams:
         self._waiting.update(zip(members, grams, strict=True))
         return self._waiting.pop(m)
 
-    def matrix(self, m, rows=slice(None), columns=slice(None)):
+    def matrix(self, m: int, rows: Picked = slice(None), columns: Picked = slice(None)) -> Matrix:
         """Return a part of the m-th Gram, wherever it is computed, to be multiplied with arrays."""
         m %= self.n_kernels
         if self.known is not None:
@@ -100,20 +111,22 @@ class CrossGrams:
         return cross_matrix(self.kernels[m], X, Y, self.device)
 
     @property
-    def threadable(self):
+    def threadable(self) -> bool:
         """Whether blocks may be asked for by several threads at once."""
         if self.known is not None:
             return type(self.known) is GramStack
         return self.device is None and all(threadable(kernel) for kernel in self.kernels)
 
-    def diagonals(self):
+    def diagonals(self) -> Floats:
         """Return ``k_m(x, x)`` of the new rows, (n_kernels, n_rows)."""
         if self.known is not None:
             return self.known.diagonals()
         return np.stack([kernel.diag(self.X) for kernel in self.kernels])
 
 
-def fit_kernels(kernels, X, sample_weight=None):
+def fit_kernels(
+    kernels: Sequence[Kernel | Callable[..., Any]], X: Rows, sample_weight: Floats | None = None
+) -> list[Kernel]:
     """Return fitted copies of `kernels`; plain functions become `CallableKernel`.
 
     Parameters
@@ -147,13 +160,13 @@ def fit_kernels(kernels, X, sample_weight=None):
     return [fit_kernel(kernel, X, sample_weight) for kernel in kernels]
 
 
-def fit_kernel(kernel, X, sample_weight=None):
+def fit_kernel(kernel: Kernel | Callable[..., Any], X: Rows, sample_weight: Floats | None = None) -> Kernel:
     """Return a fitted copy of one kernel or plain function."""
     check_kernel(kernel)
     return clone(kernel).fit(X, sample_weight) if isinstance(kernel, Kernel) else CallableKernel(kernel)
 
 
-def check_kernel(kernel):
+def check_kernel(kernel: Any) -> None:
     """Raise unless it is a kernel or a plain function."""
     if isinstance(kernel, Kernel) or (callable(kernel) and not isinstance(kernel, type)):
         return
@@ -164,7 +177,9 @@ def check_kernel(kernel):
     )
 
 
-def compute_stack(kernels, X, *, out=None, known=()):
+def compute_stack(
+    kernels: Sequence[Kernel], X: Rows, *, out: Floats | None = None, known: Container[int] = ()
+) -> GramStack:
     """Return the checked `GramStack` of fitted `kernels` on the rows of `X`.
 
     Parameters
@@ -223,16 +238,16 @@ def compute_stack(kernels, X, *, out=None, known=()):
     return stack
 
 
-def sweeps(kernels):
+def sweeps(kernels: Sequence[Kernel]) -> list[list[int]]:
     """Return the numbers of the kernels that are computed together, in order of first appearance."""
-    groups: dict = {}
+    groups: dict[Hashable, list[int]] = {}
     for m, kernel in enumerate(kernels):
         key = kernel.sweep_key()
         groups.setdefault(("alone", m) if key is None else (type(kernel), key), []).append(m)
     return list(groups.values())
 
 
-def threadable(kernel):
+def threadable(kernel: Kernel) -> bool:
     """Whether a kernel may be computed by several threads at once, each with rows of its own.
 
     Ours on numeric columns may. Those of sequences have threads of their own, and what other people write may
@@ -242,7 +257,9 @@ def threadable(kernel):
     return _is_ours(kernel) and isinstance(inner, VectorKernel) and kernel.sweep_key() is None
 
 
-def learn_factors(kind, stack, sample_weight=None, shares=1.0):
+def learn_factors(
+    kind: str | None, stack: Stack, sample_weight: Floats | None = None, shares: Floats | float = 1.0
+) -> Floats:
     """Return the factor of each kernel, (n_kernels,), learned on a training stack.
 
     A kernel without variance (all rows alike in it) keeps factor one. `shares` are those of the samples that
@@ -257,21 +274,21 @@ def learn_factors(kind, stack, sample_weight=None, shares=1.0):
     return factors_of(stack.traces(weights) / shares, mean / np.square(shares))
 
 
-def shares_present(kernels, X, sample_weight=None):
+def shares_present(kernels: Sequence[Kernel], X: Rows, sample_weight: Floats | None = None) -> Floats | float:
     """Return the share, by weight, of samples that have the view of each kernel; one where there are none."""
     if not isinstance(X, Views):
         return 1.0
     return np.array([np.average(X.present(kernel.view), weights=sample_weight) for kernel in kernels])
 
 
-def factors_of(mean_diagonal, mean_norms):
+def factors_of(mean_diagonal: Floats, mean_norms: Floats) -> Floats:
     """Return the factor of each kernel, given its mean diagonal and what its spread leaves out of that."""
     spread = mean_diagonal - mean_norms
     alive = spread > 1e-12 * np.abs(mean_diagonal)
     return np.divide(1.0, spread, out=np.ones(len(spread)), where=alive)
 
 
-def cosine_stack(stack, *, in_place):
+def cosine_stack(stack: Any, *, in_place: bool) -> Any:
     """Return a training stack divided by the square roots of its diagonals.
 
     Without `in_place` the stack's rows are copied: it belongs to the caller.
@@ -279,7 +296,7 @@ def cosine_stack(stack, *, in_place):
     return stack.divided(cosine_scales(stack.diagonals()), in_place=in_place)
 
 
-def take_rows(X, rows):
+def take_rows(X: Rows, rows: Picked) -> Rows:
     """Return rows (a slice or indices) of an array, list or data frame."""
     if isinstance(rows, slice) and rows == slice(None):
         return X
@@ -288,7 +305,7 @@ def take_rows(X, rows):
     return X[rows]
 
 
-def _same_block(one, other):
+def _same_block(one: tuple[Any, ...], other: tuple[Any, ...]) -> bool:
     """Whether two pairs of rows and columns (slices or indices) are the same."""
     return len(one) == len(other) and all(
         a == b if isinstance(a, slice) and isinstance(b, slice) else np.array_equal(a, b)
@@ -297,17 +314,17 @@ def _same_block(one, other):
     )
 
 
-def _writes_in_place(kernel):
+def _writes_in_place(kernel: Kernel) -> bool:
     return type(kernel).write is not Kernel.write
 
 
-def _is_ours(kernel):
+def _is_ours(kernel: Kernel) -> bool:
     """Whether the kernel, or the one inside a view's, is positive semidefinite by construction."""
     ours = type(kernel).__module__.startswith("localmkl.") and not isinstance(kernel, CallableKernel)
     return ours and (not hasattr(kernel, "kernel_") or _is_ours(kernel.kernel_))
 
 
-def _count(X):
+def _count(X: Rows) -> int:
     return X.shape[0] if hasattr(X, "shape") else len(X)
 
 
@@ -325,18 +342,18 @@ class NormalizedGrams:
         Where results about blocks of rows are kept, for rows that will come again.
     """
 
-    source: "GramStack | CrossGrams"
-    factors: np.ndarray
-    row_scales: np.ndarray | None = None
-    column_scales: np.ndarray | None = None
-    notes: dict | None = None
+    source: Stack | CrossGrams
+    factors: Floats
+    row_scales: Floats | None = None
+    column_scales: Floats | None = None
+    notes: dict[Any, Any] | None = None
 
     @property
-    def shape(self):
+    def shape(self) -> tuple[int, int]:
         """(number of rows, number of columns)."""
         return self.source.shape
 
-    def block(self, m, rows=slice(None), columns=slice(None)):
+    def block(self, m: int, rows: Picked = slice(None), columns: Picked = slice(None)) -> Floats:
         """Return a part of the m-th normalised Gram."""
         part = self.source.block(m, rows, columns)
         part *= self.factors[m]
@@ -346,7 +363,7 @@ class NormalizedGrams:
             part *= self.column_scales[m, columns]
         return part
 
-    def matrix(self, m, rows=slice(None), columns=slice(None)):
+    def matrix(self, m: int, rows: Picked = slice(None), columns: Picked = slice(None)) -> Matrix:
         """Return a part of the m-th normalised Gram, wherever it is, to be multiplied with arrays."""
         if not self.on_device:
             return self.block(m, rows, columns)
@@ -359,7 +376,7 @@ class NormalizedGrams:
             else part.scaled(self.factors[m], left, right)
         )
 
-    def product(self, m, rows, columns, vectors):
+    def product(self, m: int, rows: Picked, columns: Picked, vectors: Floats) -> Floats:
         """Return a part of the m-th normalised Gram times some vectors, (n_rows, n_vectors).
 
         The normalisation is multiplied into the vectors and the answer: both are smaller than the Gram.
@@ -373,19 +390,19 @@ class NormalizedGrams:
         return product
 
     @property
-    def threadable(self):
+    def threadable(self) -> bool:
         """Whether blocks may be asked for by several threads at once."""
         return (
             self.source.threadable if isinstance(self.source, CrossGrams) else type(self.source) is GramStack
         )
 
     @property
-    def on_device(self):
+    def on_device(self) -> bool:
         """Whether Grams are computed or kept on a device."""
         known = getattr(self.source, "known", None)
         return (self.source if known is None else known).device is not None
 
-    def note(self, rows, make):
+    def note(self, rows: slice, make: Callable[[], T]) -> T:
         """Return what ``make()`` returned, now or before, for a block of rows."""
         if self.notes is None:
             return make()
@@ -394,7 +411,7 @@ class NormalizedGrams:
             self.notes[key] = make()
         return self.notes[key]
 
-    def mean(self, rows=slice(None), columns=slice(None)):
+    def mean(self, rows: Picked = slice(None), columns: Picked = slice(None)) -> Matrix:
         """Return a part of the uniform combination of all kernels."""
         total = self.matrix(0, rows, columns)
         for m in range(1, len(self.factors)):
@@ -402,7 +419,7 @@ class NormalizedGrams:
         total /= len(self.factors)
         return total
 
-    def diagonals(self):
+    def diagonals(self) -> Floats:
         """Return the diagonals of the normalised kernels at the rows, (n_kernels, n_rows)."""
         known = self.source.diagonals() * self.factors[:, None]
         return known if self.row_scales is None else known * self.row_scales**2
@@ -428,7 +445,7 @@ class KernelStack(Stack):
            [3., 6., 9.]])
     """
 
-    def __init__(self, kernels, X, scales=None):
+    def __init__(self, kernels: Sequence[Kernel], X: Rows, scales: Floats | None = None) -> None:
         super().__init__()
         rows = X if hasattr(X, "shape") else np.asarray(X)
         ones = np.ones(len(kernels))
@@ -436,19 +453,19 @@ class KernelStack(Stack):
         self.vouch("finite", "symmetric")  # it would be computed once more to look at it
 
     @property
-    def n_kernels(self):
+    def n_kernels(self) -> int:
         """Number of kernels."""
         return len(self.normalized.factors)
 
     @property
-    def whole_shape(self):
+    def whole_shape(self) -> tuple[int, int]:
         """Number of rows, twice."""
         return self.normalized.shape
 
-    def read(self, m, rows, columns):
+    def read(self, m: int, rows: Ints | None, columns: Ints | None) -> Floats:
         """Compute a part of the m-th Gram; kernels of one sweep are computed together."""
         return self.normalized.block(m, *(slice(None) if one is None else one for one in (rows, columns)))
 
-    def whole_diagonals(self):
+    def whole_diagonals(self) -> Floats:
         """Return ``k_m(x, x)`` of all rows, (n_kernels, n_rows)."""
         return self.normalized.diagonals()

@@ -6,6 +6,8 @@ Stacks are kept in memory, one fold's at a time if all are too much; worker proc
 """
 
 import tempfile
+from collections.abc import Sequence
+from typing import Any, Self, TypeAlias
 
 import joblib
 import numpy as np
@@ -13,13 +15,20 @@ import numpy as np
 from localmkl._files import scratch_array
 from localmkl._resources import FEWER, available_memory, disk_room, matrix_bytes, require_memory
 from localmkl._sklearn import count_rows
-from localmkl.estimators.base import COSINE
+from localmkl._types import Floats, Ints, Rows
+from localmkl.estimators.base import COSINE, BaseMKL
 from localmkl.estimators.context import FoldContext, identity
 from localmkl.estimators.factors import features_bytes, unit_rows
 from localmkl.kernels import compute_stack, fit_kernels
-from localmkl.kernels.stack import cosine_scales, cosine_stack, take_rows
-from localmkl.kernels.vectors import CallableKernel
-from localmkl.stacks import FactorStack, GramStack, Stack, device_of
+from localmkl.kernels.stack import cosine_stack, take_rows
+from localmkl.kernels.vectors import CallableKernel, Kernel
+from localmkl.stacks import FactorStack, GramStack, Stack, cosine_scales, device_of
+
+States: TypeAlias = tuple[Any, ...]
+"""The identities of a model's fitted kernels."""
+
+StackKey: TypeAlias = tuple[States, bool, tuple[Any, ...] | None]
+"""The identity of a stack: states of kernels, whether it is under cosine, and where features come from."""
 
 WORKER = 2**27
 """Bytes of a worker process before it does anything."""
@@ -35,19 +44,21 @@ class SharedGrams:
         Keep computed stacks in files, so that worker processes share them.
     """
 
-    def __init__(self, X, *, in_files):
+    def __init__(self, X: Rows, *, in_files: bool) -> None:
         self.X, self.in_files = X, in_files
         self.lighter = FEWER  # what is said where memory is too little
         self.on_device = False
-        self._stacks: dict = {}
+        self._stacks: dict[StackKey, tuple[Stack, Any]] = {}
 
-    def __enter__(self):
+    def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *_):
+    def __exit__(self, *_: object) -> None:
         self._stacks.clear()
 
-    def states(self, model, train, sample_weight):
+    def states(
+        self, model: BaseMKL, train: Ints | None, sample_weight: Floats | None
+    ) -> tuple[list[Kernel] | None, States]:
         """Return the model's kernels, fitted on some training rows, and what identifies each of them."""
         if isinstance(self.X, Stack):
             return None, ()
@@ -55,7 +66,7 @@ class SharedGrams:
         kernels = fit_kernels(model._kernels_for(rows), rows, sample_weight)
         return kernels, tuple(_state(kernel) for kernel in kernels)
 
-    def settle(self, stacks, beside, at_last, workers):
+    def settle(self, stacks: Sequence[Sequence[StackKey]], beside: int, at_last: int, workers: int) -> bool:
         """Decide where stacks are kept, before any is computed; return whether folds come one by one.
 
         Parameters
@@ -84,7 +95,7 @@ class SharedGrams:
         require_memory(needed, f"The search on {count_rows(self.X)} rows", self.lighter)
         return in_turn
 
-    def _require_room(self, needed):
+    def _require_room(self, needed: int) -> None:
         """Raise unless files of so many bytes fit into the folder for temporary files."""
         folder = tempfile.gettempdir()
         free = disk_room(folder)
@@ -95,7 +106,7 @@ class SharedGrams:
                 "TMPDIR)."
             )
 
-    def _bytes_of(self, states, cosine, rank):
+    def _bytes_of(self, states: States, cosine: bool, rank: tuple[Any, ...] | None) -> int:
         """Return the bytes of memory of a stack that is not there yet."""
         if self.on_device:
             return 0
@@ -107,11 +118,11 @@ class SharedGrams:
             return features_bytes(count_rows(self.X), len(states) * rank[0])
         return len(states) * matrix_bytes(count_rows(self.X))
 
-    def _copied_for_workers(self):
+    def _copied_for_workers(self) -> int:
         """Return the bytes of a given stack in memory: workers read a copy, in memory that they share."""
         return self.X.bytes_in_memory if isinstance(self.X, Stack) else 0
 
-    def key(self, model, states, train):
+    def key(self, model: BaseMKL, states: States, train: Ints | None) -> StackKey:
         """Return what identifies a model's stack: its kernels, cosine, and where features come from."""
         rank = None
         if getattr(model, "_rank", None) is not None:
@@ -119,7 +130,9 @@ class SharedGrams:
             rank = model.n_components, model.landmarks, identity(model.random_state), fold
         return states, model.normalize == COSINE, rank
 
-    def context(self, model, train, sample_weight, parallel):
+    def context(
+        self, model: BaseMKL, train: Ints | None, sample_weight: Floats | None, parallel: bool
+    ) -> FoldContext:
         """Return the context of a model's fits on some training rows; None stands for all rows."""
         kernels, states = self.states(model, train, sample_weight)
         key = self.key(model, states, train)
@@ -134,12 +147,14 @@ class SharedGrams:
         scales = beside if train is None else beside[:, train]
         return FoldContext(stack, train, kernels, scales if key[1] else None, parallel=parallel)
 
-    def forget(self):
+    def forget(self) -> None:
         """Drop the stacks but the first one, whose Grams may serve other folds."""
         for key in list(self._stacks)[1:]:
             del self._stacks[key]
 
-    def _make(self, model, kernels, states, cosine):
+    def _make(
+        self, model: BaseMKL, kernels: list[Kernel] | None, states: States, cosine: bool
+    ) -> tuple[Stack, Floats]:
         """Return a stack of all rows and the scales it was divided by: ones, or the cosine scales.
 
         The cosine normalisation k(x, y) / sqrt(k(x, x) k(y, y)) learns nothing: all rows take part at once.
@@ -168,7 +183,9 @@ class SharedGrams:
                 scales[m] = _divide(grams[m])
         return stack, scales
 
-    def _make_on_device(self, model, kernels, cosine):
+    def _make_on_device(
+        self, model: BaseMKL, kernels: list[Kernel] | None, cosine: bool
+    ) -> tuple[Stack, Floats]:
         """Do as `_make` does, on the device of a model or of the stack that was given."""
         stack = self.X.to_device(model._device) if kernels is None else model._computed(kernels, self.X)
         ones = np.ones((stack.n_kernels, len(stack)))
@@ -179,7 +196,7 @@ class SharedGrams:
         scales = cosine_scales(stack.diagonals())
         return cosine_stack(stack, in_place=stack is not self.X), scales
 
-    def _divided(self, given):
+    def _divided(self, given: Stack) -> tuple[Stack, Floats]:
         """Return a copy of a stack divided by its cosine scales, and these."""
         grams = self._allocate(given.n_kernels)
         scales = np.empty(grams.shape[:2])
@@ -188,14 +205,14 @@ class SharedGrams:
             scales[m] = _divide(grams[m])
         return GramStack(grams).vouch("finite", "symmetric"), scales
 
-    def _allocate(self, n_kernels):
+    def _allocate(self, n_kernels: int) -> Floats:
         shape = n_kernels, count_rows(self.X), count_rows(self.X)
         if not self.in_files:
             return np.empty(shape)
         return scratch_array(shape)
 
 
-def _divide(gram):
+def _divide(gram: Floats) -> Floats:
     """Divide a Gram by its cosine scales, in place; return them."""
     scales = cosine_scales(gram.diagonal())
     gram *= scales[:, None]
@@ -203,6 +220,6 @@ def _divide(gram):
     return scales
 
 
-def _state(kernel):
+def _state(kernel: Kernel) -> tuple[type[Kernel], Any]:
     """Return something that equal fitted kernels have in common."""
     return type(kernel), identity(kernel.function if isinstance(kernel, CallableKernel) else vars(kernel))

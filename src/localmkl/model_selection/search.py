@@ -4,14 +4,17 @@ What is shared: Grams (over all folds and candidates), normalisation and partiti
 fold), reading the stack (over candidates of one evenness), solutions (as starts of their neighbours).
 """
 
+from __future__ import annotations
+
 import os
 import time
 import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
 from inspect import signature
 from numbers import Integral
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -29,11 +32,12 @@ from localmkl._sklearn import (
     scorers_in,
     split_params,
 )
+from localmkl._types import Array, FilePath, Ints, Rows, Seed, Targets
 from localmkl.estimators.base import BaseMKL
 from localmkl.estimators.groups import as_groups, with_groups
 from localmkl.estimators.rows import in_chunks
 from localmkl.gates import GROUPS
-from localmkl.model_selection.cells import Fold, Job
+from localmkl.model_selection.cells import Cell, Fold, Job
 from localmkl.model_selection.checkpoint import Checkpoint, fingerprint
 from localmkl.model_selection.grams import SharedGrams
 from localmkl.model_selection.run import Run
@@ -44,10 +48,10 @@ MOST_STEPS = 3
 """Most steps beyond the given values: three of a factor ten are a thousand."""
 
 
-def _of_best(name, what):
+def _of_best(name: str, what: str) -> Any:
     """Return a method of the search that its best estimator has, for rows with their groups."""
 
-    def ask(self, X, groups=None):
+    def ask(self: MKLSearchCV, X: Rows, groups: Targets = None) -> Array:
         return getattr(super(MKLSearchCV, self), name)(with_groups(X, groups))
 
     ask.__name__, ask.__qualname__ = name, f"MKLSearchCV.{name}"
@@ -150,7 +154,7 @@ class MKLSearchCV(BaseSearchCV):
     follow: Any = ()  # for searches that were saved before there were such parameters
     device: Any = None
 
-    _parameter_constraints: dict = {  # noqa: RUF012
+    _parameter_constraints: dict[str, Any] = {  # noqa: RUF012
         **BaseSearchCV._parameter_constraints,
         "param_grid": [dict, list],
         "n_iter": [Integral, None],
@@ -162,22 +166,22 @@ class MKLSearchCV(BaseSearchCV):
 
     def __init__(
         self,
-        estimator,
-        param_grid,
+        estimator: BaseMKL,
+        param_grid: dict[str, Any] | list[dict[str, Any]],
         *,
-        scoring=None,
-        n_jobs=None,
-        refit=True,
-        cv=None,
-        n_iter=None,
-        random_state=None,
-        follow=(),
-        device=None,
-        checkpoint=None,
-        verbose=0,
-        error_score=np.nan,
-        return_train_score=False,
-    ):
+        scoring: Any = None,
+        n_jobs: int | None = None,
+        refit: bool | str | Callable[..., int] = True,
+        cv: Any = None,
+        n_iter: int | None = None,
+        random_state: Seed = None,
+        follow: Sequence[str] = (),
+        device: str | None = None,
+        checkpoint: FilePath | None = None,
+        verbose: int = 0,
+        error_score: float | str = np.nan,
+        return_train_score: bool = False,
+    ) -> None:
         super().__init__(
             estimator,
             scoring=scoring,
@@ -195,7 +199,7 @@ class MKLSearchCV(BaseSearchCV):
         self.device = device
         self.checkpoint = checkpoint
 
-    def fit(self, X, y=None, **params):
+    def fit(self, X: Rows, y: Targets = None, **params: Any) -> Self:
         """Fit every candidate on every fold, and the best one on all rows.
 
         Parameters
@@ -246,7 +250,7 @@ class MKLSearchCV(BaseSearchCV):
             job = replace(job, seed=checkpoint.settings["seed"])
         rows = clone(self.estimator)._check_rows(X, reset=True)
         with SharedGrams(rows, in_files=effective_n_jobs(self.n_jobs) > 1) as grams:
-            cells: list = []
+            cells: list[tuple[dict[str, Any], list[Cell]]] = []
             for stage in range(1 + MOST_STEPS):
                 run = Run(job, folds, grams, self.n_jobs, checkpoint, stage)
                 self.interrupted_ = run.until_interrupted(shown=self.verbose > 0)
@@ -262,7 +266,7 @@ class MKLSearchCV(BaseSearchCV):
                 self._refit(job, grams)
         return self
 
-    def _placed(self):
+    def _placed(self) -> BaseMKL:
         """Return a copy of the estimator for the device of the search; raise if workers cannot share it."""
         estimator = clone(self.estimator)
         if self.device is not None:
@@ -283,7 +287,7 @@ class MKLSearchCV(BaseSearchCV):
     predict_proba = _of_best("predict_proba", "the probabilities of the classes")
     predict_log_proba = _of_best("predict_log_proba", "the logarithms of the probabilities of the classes")
 
-    def _fit_on_cluster(self, X, y, sample_weight=None):
+    def _fit_on_cluster(self, X: Rows, y: Targets, sample_weight: Any = None) -> Self:
         """Do as `fit` does, on rows in chunks."""
         from localmkl.cluster import Search
 
@@ -309,10 +313,10 @@ class MKLSearchCV(BaseSearchCV):
                 self.refit_time_ = time.perf_counter() - start
         return self
 
-    def _seed(self):
+    def _seed(self) -> int:
         return int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
 
-    def _check_for_cluster(self):
+    def _check_for_cluster(self) -> None:
         """Raise if something is asked for that rows in chunks do not have."""
         known = {"scoring": None, "checkpoint": None, "return_train_score": False}
         for name, value in known.items():
@@ -326,7 +330,7 @@ class MKLSearchCV(BaseSearchCV):
         if self.cv is not None and not isinstance(self.cv, Integral):
             raise ValueError(f"`cv` must be a number of folds for rows on a cluster, got {self.cv!r}.")
 
-    def _check_job(self, job):
+    def _check_job(self, job: Job) -> None:
         """Raise if a candidate is not allowed, or cannot be scored."""
         models = job.check_candidates()
         several = scorers_in(job.scorer)
@@ -334,7 +338,7 @@ class MKLSearchCV(BaseSearchCV):
             for model in models:
                 check_scorer(name, one, model)
 
-    def _beyond(self):
+    def _beyond(self) -> list[dict[str, Any]]:
         """Return the candidates one step beyond the best values that lie at an end of those tried."""
         tried = self.cv_results_["params"] if self.follow and hasattr(self, "best_params_") else []
         steps = {
@@ -346,13 +350,13 @@ class MKLSearchCV(BaseSearchCV):
         at_edge = [one for one in tried if all(one.get(name) == self.best_params_[name] for name in steps)]
         return [{**one, **steps} for one in at_edge] if steps else []
 
-    def _groups(self, groups):
+    def _groups(self, groups: Targets) -> Array | None:
         """Return the groups of the rows if an estimator will ask for them, else None."""
         given = self.estimator.get_params(deep=False)
         asking = any(names_no_column({**given, **one}) for one in self._candidates())
         return as_groups(groups) if asking and groups is not None else None
 
-    def _check_fit_params(self, given):
+    def _check_fit_params(self, given: Iterable[str]) -> None:
         allowed = list(signature(self.estimator.fit).parameters)[2:]
         for name in given:
             if name not in allowed:
@@ -361,7 +365,7 @@ class MKLSearchCV(BaseSearchCV):
                     f"targets, got {name!r}."
                 )
 
-    def _candidates(self):
+    def _candidates(self) -> list[dict[str, Any]]:
         if self.n_iter is None:
             candidates = list(ParameterGrid(self.param_grid))
         else:
@@ -375,7 +379,7 @@ class MKLSearchCV(BaseSearchCV):
                 )
         return candidates
 
-    def _checkpoint(self, job, folds):
+    def _checkpoint(self, job: Job, folds: Sequence[Fold]) -> Checkpoint | None:
         if self.checkpoint is None:
             return None
         X = job.X
@@ -395,7 +399,9 @@ class MKLSearchCV(BaseSearchCV):
         prints = {name: fingerprint(part) for name, part in parts.items()}
         return Checkpoint(self.checkpoint, prints, {"seed": job.seed})
 
-    def _store(self, job, results, n_splits, refit_metric):
+    def _store(
+        self, job: Job, results: Sequence[tuple[dict[str, Any], list[Cell]]], n_splits: int, refit_metric: str
+    ) -> None:
         """Set what ``GridSearchCV`` sets, from the candidates that are complete and their results."""
         candidates = [candidate for candidate, _ in results]
         out = [cell for _, cells in results for cell in cells]
@@ -417,7 +423,7 @@ class MKLSearchCV(BaseSearchCV):
             if not callable(self.refit):
                 self.best_score_ = self.cv_results_[f"mean_test_{refit_metric}"][self.best_index_]
 
-    def _check_scores(self, names, n_candidates):
+    def _check_scores(self, names: Iterable[str], n_candidates: int) -> None:
         for name in names:
             if np.isnan(self.cv_results_[f"mean_test_{name}"]).all():
                 score = name if self.multimetric_ else self.scoring
@@ -427,7 +433,7 @@ class MKLSearchCV(BaseSearchCV):
                     "(`error_score='raise'` shows what went wrong)."
                 )
 
-    def _refit(self, job, grams):
+    def _refit(self, job: Job, grams: SharedGrams) -> None:
         best = clone(job.estimator).set_params(**clone(self.best_params_, safe=False))
         start = time.perf_counter()
         weights = job.fit_params_of(None).get("sample_weight")
@@ -439,13 +445,13 @@ class MKLSearchCV(BaseSearchCV):
             self.feature_names_in_ = best.feature_names_in_
 
 
-def names_no_column(parameters):
+def names_no_column(parameters: Mapping[str, Any]) -> bool:
     """Whether an estimator of these parameters asks for groups beside its rows."""
     gate = parameters.get("gate")
     return isinstance(gate, str) and gate == GROUPS and parameters.get("groups") is None
 
 
-def next_value(best, tried):
+def next_value(best: float, tried: Sequence[float]) -> float | None:
     """Return the value one step beyond the best, if that is the largest tried; else None.
 
     Examples
@@ -459,26 +465,29 @@ def next_value(best, tried):
     return float(best) * (float(best) / float(values[-2]))
 
 
-def rows_to_slice(estimator, X):
+def rows_to_slice(estimator: Any, X: Rows) -> Rows:
     """Return rows in a form that can be sliced: a stack of Grams, views of several tables, or as they are."""
     if not getattr(estimator, "_precomputed", False):
         return as_views(X)
     return X if isinstance(X, Stack) else GramStack(X)
 
 
-def split_into_folds(cv, X, y, **params):
+def split_into_folds(cv: Any, X: Rows, y: Targets, **params: Any) -> list[tuple[Ints, Ints]]:
     """Return the pairs of rows that a splitter makes; groups that it ignores may be for the gate alone."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "The groups parameter is ignored")
         return list(cv.split(X, y, **params))
 
 
-def check_scorer(name, scorer, estimator):
+def check_scorer(
+    name: str | Callable[..., Any] | None, scorer: Callable[..., Any], estimator: BaseMKL
+) -> None:
     """Raise if a scorer needs what an estimator cannot give.
 
     Parameters
     ----------
-    name : str or None
+    name : str, callable or None
+        What was asked for, in messages.
     scorer : callable
         One of scikit-learn's says what it needs; others are believed.
     estimator : estimator of localmkl

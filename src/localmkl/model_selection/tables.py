@@ -1,7 +1,9 @@
 """Results of a search as tidy tables, and the two questions most often asked of it in one call."""
 
 import time
+from collections.abc import Iterable
 from numbers import Real
+from typing import Any
 
 import numpy as np
 from sklearn.base import clone, is_classifier
@@ -9,11 +11,13 @@ from sklearn.model_selection import check_cv
 from sklearn.utils import indexable
 
 from localmkl._sklearn import split_params, split_rows
+from localmkl._types import Rows, Targets
+from localmkl.estimators.base import BaseMKL
 from localmkl.estimators.groups import with_groups
 from localmkl.model_selection.search import MKLSearchCV, names_no_column, rows_to_slice, split_into_folds
 
 
-def score_table(search):
+def score_table(search: Any) -> Any:
     """Return the scores of a fitted search, one row for each candidate, split, metric and side.
 
     Parameters
@@ -39,7 +43,7 @@ def score_table(search):
     """
     results = search.cv_results_
     names = sorted({name for candidate in results["params"] for name in candidate})
-    columns: dict[str, list] = {name: [] for name in (*names, "split", "metric", "side", "score")}
+    columns: dict[str, list[Any]] = {name: [] for name in (*names, "split", "metric", "side", "score")}
     for key, scores in results.items():
         head, _, tail = key.partition("_")
         side, _, metric = tail.partition("_")
@@ -59,7 +63,7 @@ NATURAL_ENDS = {"p": (1.0, np.inf), "shared": (0.0, 1.0), "evenness": (0.0, 1.0)
 """Parameters that end somewhere: nothing is to be tried beyond."""
 
 
-def at_edge(search):
+def at_edge(search: Any) -> dict[str, tuple[Any, str]]:
     """Return the parameters whose best value is the smallest or the largest that a search has tried.
 
     Better ones may lie beyond: search again with more values, or name the parameter in `follow`.
@@ -98,7 +102,18 @@ def at_edge(search):
     return found
 
 
-def evenness_curve(estimator, X, y, *, evenness, C=(1.0,), cv=None, scoring=None, n_jobs=None, **fit_params):
+def evenness_curve(
+    estimator: BaseMKL,
+    X: Rows,
+    y: Targets,
+    *,
+    evenness: Iterable[float],
+    C: Iterable[float] = (1.0,),
+    cv: Any = None,
+    scoring: Any = None,
+    n_jobs: int | None = None,
+    **fit_params: Any,
+) -> Any:
     """Return training and test scores over evenness and C: how much locality the data bear.
 
     Parameters
@@ -135,7 +150,9 @@ def evenness_curve(estimator, X, y, *, evenness, C=(1.0,), cv=None, scoring=None
     return score_table(search.fit(X, y, **fit_params))
 
 
-def nested_cross_validate(search, X, y, *, cv=None, return_estimator=False, **params):
+def nested_cross_validate(
+    search: MKLSearchCV, X: Rows, y: Targets, *, cv: Any = None, return_estimator: bool = False, **params: Any
+) -> dict[str, Any]:
     """Judge a search on rows it has not seen: on every outer fold, search on the rest.
 
     Parameters
@@ -198,7 +215,7 @@ def nested_cross_validate(search, X, y, *, cv=None, return_estimator=False, **pa
     }
 
 
-def _scores(search, X, y):
+def _scores(search: MKLSearchCV, X: Rows, y: Targets) -> dict[str, Any]:
     """Return every metric of a fitted search on some rows."""
     if isinstance(search.scorer_, dict):
         return {name: scorer(search.best_estimator_, X, y) for name, scorer in search.scorer_.items()}
@@ -206,7 +223,7 @@ def _scores(search, X, y):
     return score if isinstance(score, dict) else {"score": score}
 
 
-def _table(columns):
+def _table(columns: dict[str, list[Any]]) -> Any:
     try:
         import pandas as pd
     except ImportError:

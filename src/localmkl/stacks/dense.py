@@ -9,7 +9,7 @@ import numpy as np
 
 from localmkl import _checks
 from localmkl._devices import is_tensor
-from localmkl._types import Array, FilePath, Floats, Ints
+from localmkl._types import Array, FilePath, Floats, Ints, Matrix
 from localmkl.backends import load, one_blas_thread
 from localmkl.stacks.interface import Stack
 
@@ -59,7 +59,9 @@ class GramStack(Stack):
         self._set_diagonals(diagonals)
 
     def _set_diagonals(self, diagonals: Floats | None) -> None:
-        self._diagonals = None if diagonals is None else np.asarray(diagonals, dtype=np.float64)
+        self._diagonals: Floats | None = None
+        if diagonals is not None:
+            self._diagonals = np.asarray(diagonals, dtype=np.float64)
         expected = tuple(self.grams.shape[:2])
         if self._diagonals is not None and self._diagonals.shape != expected:
             raise ValueError(
@@ -121,7 +123,7 @@ class GramStack(Stack):
             "`GramStack(grams, diagonals=...)`."
         )
 
-    def combine(self, weights: Floats, memberships: Floats, out: Floats | None = None) -> Floats:  # noqa: D102
+    def combine(self, weights: Floats, memberships: Floats, out: Floats | None = None) -> Matrix:  # noqa: D102
         if self._plain:
             return super().combine(weights, memberships, out)
         scaled = weights if self.factors is None else weights * self.factors
@@ -140,7 +142,7 @@ class GramStack(Stack):
         scaled = weights if self.factors is None else weights * self.factors
         combine_together(self.grams, self.rows, scaled, memberships, out, places, parallel=self.parallel)
 
-    def only_kernel(self, weights: Floats, memberships: Floats) -> int | None:  # noqa: D102
+    def only_kernel(self, weights: Floats, memberships: Floats) -> Floats | None:  # noqa: D102
         factor = (
             weights.item() * (1.0 if self.factors is None else self.factors[0]) if weights.size == 1 else 0.0
         )

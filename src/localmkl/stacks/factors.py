@@ -291,7 +291,7 @@ class FactorStack(Stack):
         scales = None if self.scales is None else self.scales[m : m + 1]
         return self._with(tables=self.tables[m : m + 1], factors=factors, scales=scales)
 
-    def divided(self, scales: Floats, *, in_place: bool) -> Self:
+    def divided(self, scales: Floats, *, in_place: bool) -> FactorStack:
         """Return the stack of features multiplied by ``scales`` (n_kernels, n_rows); nothing is copied."""
         if self.rows is not None:
             whole = np.ones((self.n_kernels, self.whole_shape[0]))

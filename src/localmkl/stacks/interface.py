@@ -19,7 +19,7 @@ from typing import Any, Self
 import numpy as np
 
 from localmkl._resources import matrix_bytes, require_memory
-from localmkl._types import Floats, Ints, Picked
+from localmkl._types import Floats, Ints, Matrix, Picked
 
 BLOCK_ROWS = 256
 """Rows of one kernel that are read at a time: a few megabytes, whatever the number of columns."""
@@ -136,7 +136,7 @@ class Stack(ABC):
             values *= self.factors[m]
         return values
 
-    def matrix(self, m: int, rows: Picked = slice(None), columns: Picked = slice(None)) -> Floats:
+    def matrix(self, m: int, rows: Picked = slice(None), columns: Picked = slice(None)) -> Matrix:
         """Return a part of the m-th kernel, wherever it is, to be multiplied with arrays."""
         return self.block(m, rows, columns)
 
@@ -160,7 +160,7 @@ class Stack(ABC):
             return self
         raise TypeError(f"A `{type(self).__name__}` cannot be moved to {str(device)!r}; use `GramStack`.")
 
-    def combine(self, weights: Floats, memberships: Floats, out: Floats | None = None) -> Floats:
+    def combine(self, weights: Floats, memberships: Floats, out: Floats | None = None) -> Matrix:
         """Return the combined kernel of the rows, in `out` where that is given.
 
         Parameters
@@ -184,7 +184,7 @@ class Stack(ABC):
         for own, place in zip(weights, places, strict=True):
             self.combine(own, memberships, out[place])
 
-    def only_kernel(self, weights: Floats, memberships: Floats) -> int | None:
+    def only_kernel(self, weights: Floats, memberships: Floats) -> Floats | None:
         """Return the combined kernel where that is an array of the stack, to be read only; else None."""
         return None
 

@@ -1,11 +1,19 @@
 """The way of a stack from memory, or a memory map, to a device."""
 
+from typing import Any, TypeVar
+
 import numpy as np
 import torch
 
 from localmkl._devices import require_device_memory
+from localmkl._types import Device, Tensor
 from localmkl.backends import on_device
+from localmkl.stacks.dense import GramStack
 from localmkl.stacks.device import ROOM, DeviceFactorStack, DeviceGramStack
+from localmkl.stacks.factors import FactorStack
+from localmkl.stacks.interface import Stack
+
+S = TypeVar("S", bound=Stack)
 
 BLOCK_ROWS = 4096
 """Rows that are copied at a time."""
@@ -17,12 +25,14 @@ ROW_VECTORS = 60
 """Vectors of one number a sample that a fit on a device holds, beside those of clusters and kernels."""
 
 
-def kept_bytes(n_numbers):
+def kept_bytes(n_numbers: int) -> int:
     """Return the bytes of a number in a stack of so many of them."""
     return 8 if 8 * n_numbers <= DOUBLE_BYTES else 4
 
 
-def require_room(n_rows, n_kernels, n_clusters, n_features, itemsize, device):
+def require_room(
+    n_rows: int, n_kernels: int, n_clusters: int, n_features: int | None, itemsize: int | None, device: Device
+) -> None:
     """Raise MemoryError unless a fit has room on a device.
 
     Parameters
@@ -46,7 +56,7 @@ def require_room(n_rows, n_kernels, n_clusters, n_features, itemsize, device):
     require_device_memory(stack + vectors + matrices, what, device, ROOM)
 
 
-def grams_to(stack, device):
+def grams_to(stack: GramStack, device: Device) -> DeviceGramStack:
     """Return the rows and columns of a `GramStack` on a device, in the same precision, with its factors."""
     shape = stack.n_kernels, *stack.shape
     grams = empty(shape, stack.dtype, device, f"{shape[0]} Grams of {shape[1]} x {shape[2]}")
@@ -60,7 +70,7 @@ def grams_to(stack, device):
     return _like(moved, stack)
 
 
-def features_to(stack, device):
+def features_to(stack: FactorStack, device: Device) -> DeviceFactorStack:
     """Return the rows of a `FactorStack` on a device, in the same precision, with its factors."""
     shape = len(stack), stack.n_features
     table = empty(shape, stack.dtype, device, f"{shape[1]} features of {shape[0]} rows")
@@ -71,14 +81,14 @@ def features_to(stack, device):
     return _like(DeviceFactorStack.of_table(table, stack.widths), stack)
 
 
-def empty(shape, dtype, device, what):
+def empty(shape: tuple[int, ...], dtype: Any, device: Device, what: str) -> Tensor:
     """Return an empty tensor, or say that it does not fit."""
     dtype = np.dtype(dtype)
     require_device_memory(int(np.prod(shape)) * dtype.itemsize, what, device, ROOM)
     return torch.empty(shape, dtype=getattr(torch, dtype.name), device=device)
 
 
-def _like(moved, stack):
+def _like(moved: S, stack: Stack) -> S:
     """Return a stack with the verdicts of another; new numbers have an origin of their own."""
     moved.factors = stack.factors
     return moved.vouch(*stack._verdicts)
