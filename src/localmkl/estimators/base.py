@@ -334,9 +334,7 @@ class BaseMKL(ReadingPart, ABC):
             self.rows_ = X
         return stack
 
-    def _compute_stack(
-        self, X: Rows, sample_weight: Floats | None
-    ) -> tuple[Stack, MaybeNone, Floats | None]:
+    def _compute_stack(self, X: Rows, sample_weight: Floats | None) -> tuple[Stack, MaybeNone, Floats | None]:
         """Return the stack, the fitted kernels and the cosine scales of the training rows."""
         kernels, scales = None, None
         if self._precomputed:

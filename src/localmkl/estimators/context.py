@@ -13,7 +13,6 @@ import joblib
 import numpy as np
 
 from localmkl._types import Ints, MaybeNone, Rows
-from localmkl.kernels import Kernel
 from localmkl.stacks import Stack
 
 Result = TypeVar("Result")
