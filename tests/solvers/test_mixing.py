@@ -54,4 +54,6 @@ def test_many_kernels_of_which_few_matter_are_certified(seed, monkeypatch):
     again = certify(problem, solution.weights, solution.alpha)
     assert again.gap == pytest.approx(solution.gap, abs=1e-9)
     monkeypatch.setattr(Mixture, "pays", False)
-    assert solve_convex(problem, tol=1e-3).n_iter >= solution.n_iter
+    alone = solve_convex(problem, tol=1e-3)
+    assert alone.n_iter >= solution.n_iter
+    assert {len(values) for values in alone.history.values()} == {alone.n_iter}

@@ -179,11 +179,17 @@ def _solver_of(problem):
 def _again(problem, solution, options):
     """Return the better of an answer whose steps have stalled and one that begins at its weights afresh.
 
-    At a kink of J which dual variables are found depends on the way there, and only some certify it.
+    At a kink of J which dual variables are found depends on the way there, and only some certify it. Steps of
+    both are counted, and are the history.
     """
+    left = options | {"max_iter": options["max_iter"] - solution.n_iter}
     with one_blas_thread():
-        afresh = run_courses([problem], [_course(problem, Start(solution.weights), **options)])[0]
-    return min(solution, afresh, key=attrgetter("gap"))
+        afresh = run_courses([problem], [_course(problem, Start(solution.weights), **left)])[0]
+    return replace(
+        min(solution, afresh, key=attrgetter("gap")),
+        n_iter=solution.n_iter + afresh.n_iter,
+        history={key: np.append(values, afresh.history[key]) for key, values in solution.history.items()},
+    )
 
 
 def on_factors(problem):
