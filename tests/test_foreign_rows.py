@@ -34,7 +34,8 @@ KERNELS = [
 
 
 def as_polars(frame):
-    return pl.DataFrame({name: frame[name].tolist() for name in frame}, nan_to_null=True)
+    columns = {name: [None if pd.isna(cell) else cell for cell in frame[name]] for name in frame}
+    return pl.DataFrame(columns)
 
 
 def as_arrow(frame):

@@ -501,7 +501,7 @@ def larger(content):
         (lambda content: edited(content, claim_many), "an array claims 8,000,000,000,000 bytes"),
         (compressed, "its members are compressed or encrypted"),
         (larger, "its members"),
-        (with_schema("[" * 10**5 + "]" * 10**5), "recursion"),
+        (with_schema("[" * 10**5 + "]" * 10**5), "the schema is nested deeper than a model is"),
         (with_schema("[" + "[]," * 10**7 + "1]"), "the schema has more parts than a model has"),
         (lambda content: content + b"more", "it is no zip archive, or not a whole one"),
         (lambda content: b"#!" + content, "it is no zip archive, or not a whole one"),

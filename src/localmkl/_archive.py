@@ -15,6 +15,7 @@ import re
 import struct
 import zipfile
 from importlib.metadata import version
+from itertools import accumulate
 
 from localmkl import __version__
 from localmkl._resources import available_memory
@@ -39,6 +40,10 @@ LIST_BYTES = 2**24
 SCHEMA_BYTES = 2**27
 SCHEMA_MARKS = 2**22
 """Most brackets and commas of a schema: Python needs up to 80 bytes for what stands between two of them."""
+
+SCHEMA_DEPTH = 500
+"""Nothing that is saved comes near it; Python reads deeper trees until its stack is full."""
+NO_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
 
 STRING = re.compile(rb'"(?:[^"\\]++|\\.)*+"')
 
@@ -97,9 +102,25 @@ class Archive:
         """Return the tree of parts."""
         content = self.read(SCHEMA)
         marks = STRING.sub(b"", content)
-        if not content.isascii() or sum(map(marks.count, (b"[", b"{", b","))) > SCHEMA_MARKS:
+        opened, closed = (sum(map(marks.count, pair)) for pair in ((b"[", b"{"), (b"]", b"}")))
+        if not content.isascii() or opened + marks.count(b",") > SCHEMA_MARKS:
             raise ValueError("the schema has more parts than a model has")
+        if opened != closed:
+            raise ValueError("brackets of the schema are not closed")
+        if _depth(marks.translate(None, NO_BRACKETS)) > SCHEMA_DEPTH:
+            raise ValueError("the schema is nested deeper than a model is")
         return json.loads(content)
+
+
+def _depth(brackets):
+    """Return how deep brackets are nested.
+
+    Examples
+    --------
+    >>> _depth(b"[{}[[][]]]")
+    3
+    """
+    return max(accumulate(1 if bracket in b"[{" else -1 for bracket in brackets), default=0)
 
 
 def is_archive(path):

@@ -60,7 +60,7 @@ def test_a_file_that_is_no_such_file_is_named(files):
         file["matrix"] = RNA
     shutil.copy(files / "x.h5ad", files / "swapped.h5mu")
     for name in ("cut.h5ad", "text.h5mu", "other.h5ad", "swapped.h5mu"):
-        with pytest.raises(ValueError, match=rf"{name}' is cut short or damaged, or no"):
+        with pytest.raises(ValueError, match=rf"{name}' (is cut short or damaged, or|holds) no"):
             read_views(files / name)
     with pytest.raises(ValueError, match=r"must end in \.h5ad or \.h5mu, got '\.h5'"):
         read_views(files / "x.h5")

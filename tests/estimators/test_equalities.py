@@ -252,14 +252,14 @@ def test_the_gate_kernel_may_be_an_index_or_a_kernel_of_its_own():
 def test_unlabelled_rows_shape_the_partition_only():
     X, y = data()
     more = data(seed=2)[0]
-    model = build(CLMKLClassifier, C=1.0, n_init=30, tol=TIGHT).fit(X, y, unlabeled=more)
+    model = build(CLMKLClassifier, C=1.0, n_init=30, tol=1e-12).fit(X, y, unlabeled=more)
     assert model.transductive_
     assert model.dual_coef_.shape == (len(X),)
     both = np.concatenate([X, more])
     fitted = [kernel.fit(X) for kernel in KERNELS]
     joint = GramStack([kernel(both) for kernel in fitted])
     n = len(X)
-    given = build(CLMKLClassifier, C=1.0, kernels="precomputed", n_init=30, tol=TIGHT).fit(
+    given = build(CLMKLClassifier, C=1.0, kernels="precomputed", n_init=30, tol=1e-12).fit(
         joint[:n, :n], y, unlabeled=joint
     )
     np.testing.assert_allclose(given.decision_function(joint[:n]), model.decision_function(X), atol=1e-6)

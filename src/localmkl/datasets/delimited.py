@@ -137,7 +137,8 @@ def _parse(
 ) -> DataFrame:
     """Return the data frame of a text, whose lines and names are known."""
     options = {"sep": SEPARATORS[file_kind(path)], "index_col": False, "low_memory": False}
-    options["float_precision"] = "round_trip"  # or pandas 2 reads other numbers than are written
+    if tuple(map(int, pd.__version__.split(".")[:2])) < (3, 1):  # or other numbers are read than are written
+        options["float_precision"] = "round_trip"
     try:
         frame = pd.read_csv(io.BytesIO(content), header=header, names=written.names, **options)
     except (pd.errors.ParserError, ValueError, OverflowError) as error:

@@ -14,6 +14,7 @@ import zlib
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
 from localmkl._files import write_whole
@@ -147,6 +148,8 @@ def _download(file: DataFile, path: Path, server: str | None) -> None:
             received = response.read()
     # A network fails as OSError or HTTPException, an address that is none as ValueError.
     except (OSError, http.client.HTTPException, ValueError) as error:
+        if isinstance(error, HTTPError):
+            error.close()
         said = str(error).removeprefix("<urlopen error ").removesuffix(">")
         known = f" ({_public(file)})" if file.url and (server or file.recipe) else ""
         raise OSError(

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from inspect import signature
 from io import BytesIO
 from itertools import product
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -97,7 +98,13 @@ def _read(path: FilePath) -> sparse.csr_matrix:
         "keep fewer rows or columns",
     )
     with parsing(path, BAD_MATRIX):
-        return sparse.csr_matrix(mmread(BytesIO(content)), dtype=np.float64)
+        return sparse.csr_matrix(read_market(BytesIO(content)), dtype=np.float64)
+
+
+def read_market(source: FilePath | BytesIO) -> Any:
+    """Return the array, sparse or not, of a Matrix Market file; old versions of SciPy know matrices alone."""
+    arrays = "spmatrix" in signature(mmread).parameters
+    return mmread(source, spmatrix=False) if arrays else mmread(source)
 
 
 def _beside(path: Path) -> Path | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -81,7 +81,21 @@ def read_views(path: FilePath) -> OmicsData:
     _check_names(path, names)
     with parsing(path, "holds no views"):
         views = Views(data)
-    return OmicsData(views, _plain(data.obs), names)
+    return OmicsData(views, _plain(_columns(data)), names)
+
+
+def _columns(data: Any) -> DataFrame:
+    """Return what is known of samples: where modalities have columns of their own, as "modality:column" too.
+
+    Some versions of mudata put these there when they read a file, others do not.
+    """
+    obs = data.obs
+    own = {
+        f"{name}:{column}": part.obs[column].reindex(obs.index)
+        for name, part in getattr(data, "mod", {}).items()
+        for column in part.obs
+    }
+    return obs.assign(**{name: column for name, column in own.items() if name not in obs})
 
 
 def _require_room(path: FilePath) -> None:

@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from scipy.io import mmread
 from sklearn.base import clone
 from sklearn.datasets import make_classification
 from sklearn.feature_extraction.text import TfidfTransformer
@@ -32,6 +31,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from localmkl.datasets.fetchers import locate
+from localmkl.datasets.matrices import read_market
 from localmkl.experiments.protocol import FAMILIES
 from localmkl.experiments.sources import DRAW_SEED, describe
 from localmkl.kernels import RBF, Cosine, Linear
@@ -282,7 +282,7 @@ def load_stories():
     order = sorted(topics)
     pairs = {}
     for paper in NEWSPAPERS:
-        counts = mmread(locate(f"stories_{paper}_mtx")).T.tocsr()
+        counts = sparse.csr_matrix(read_market(locate(f"stories_{paper}_mtx")).T)
         own = map(int, locate(f"stories_{paper}_docs").read_text().split())
         pairs[paper] = counts, np.array([order.index(number) for number in own])
     y = np.array([topics[number] for number in order])
