@@ -1,12 +1,14 @@
 """One cell: how parameters are chosen, what a row says."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from sklearn.metrics import roc_auc_score
+from sklearn.svm import SVC
 
-from localmkl import CLMKLClassifier
+from localmkl import CLMKLClassifier, GramStack
 from localmkl.experiments import EXPERIMENTS
 from localmkl.experiments import protocol as protocol_module
 from localmkl.experiments.protocol import (
@@ -166,6 +168,28 @@ def test_candidates_that_two_methods_share_are_fitted_once(task, monkeypatch, un
     assert together[1]["valid_score"] >= together[0]["valid_score"]
 
 
+def test_the_best_kernel_by_itself_is_chosen_by_the_validation_rows(task):
+    method = Method("one kernel", "UNIF", {"C": (0.1, 10.0)}, alone=True)
+    few = replace(task, stack=GramStack(task.stack.grams[[0, 7, 19]].copy()))
+    (row,) = run_cell(EXPERIMENTS["splice"], SimpleNamespace(task=lambda *_: few), [method], 30, 0)
+    square, rest = (np.ix_(rows, task.train) for rows in (task.train, np.r_[task.valid, task.test]))
+    scores = {}
+    for kernel, gram in enumerate(few.stack.grams):
+        for C in method.grid["C"]:
+            scale = np.trace(gram[square]) / len(task.train) - gram[square].mean()
+            model = SVC(C=C, kernel="precomputed", tol=1e-6).fit(gram[square] / scale, task.y[task.train])
+            decisions = model.decision_function(gram[rest] / scale)
+            n = len(task.valid)
+            scores[kernel, C] = [
+                roc_auc_score(task.y[rows], part)
+                for rows, part in ((task.valid, decisions[:n]), (task.test, decisions[n:]))
+            ]
+    valid, test = scores[row["parameters"]["kernel"], row["parameters"]["C"]]
+    assert row["valid_score"] == pytest.approx(max(valid for valid, _ in scores.values()), abs=0.01)
+    assert [row["valid_score"], row["score"]] == pytest.approx([valid, test], abs=0.01)
+    assert row["n_fits"] == 6
+
+
 def test_an_evenness_of_one_makes_clmkl_the_same_as_mkl(task):
     even = replace(CLMKL, grid={"C": (1.0,), "evenness": (1.0,)})
     whole = Method("MKL", "MKL", {"C": (1.0,)}, {"p": 4 / 3})
@@ -211,7 +235,7 @@ def test_the_grids_are_those_of_the_paper():
     np.testing.assert_allclose(sorted(clmkl.grid["evenness"]), np.linspace(0.4, 0.8, 8), atol=1e-6)
     plus = next(method for method in splice.methods if method.label == "CLMKL+, p = 4/3")
     assert plus.grid == {**clmkl.grid, "evenness": (1.0, *clmkl.grid["evenness"])}
-    own = [m for m in splice.methods if not m.slow and not m.label.startswith("CLMKL+")]
+    own = [m for m in splice.methods if not (m.slow or m.alone or m.label.startswith("CLMKL+"))]
     fits = sum(np.prod([len(v) for v in m.grid.values()]) for m in own)
     assert fits * len(splice.points) * splice.repetitions == 97650
     protein = next(m for m in EXPERIMENTS["protein"].methods if m.label == "CLMKL, p = 1.2")

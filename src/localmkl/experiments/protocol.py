@@ -10,6 +10,7 @@ import warnings
 from collections.abc import Callable
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -69,6 +70,8 @@ class Method:
         Whether the method only runs when it is asked for by name.
     most : int or None
         The largest point of the axis that the method runs at.
+    alone : bool
+        Whether each kernel is tried by itself, and the best taken by what chooses the parameters.
     """
 
     label: str
@@ -78,6 +81,7 @@ class Method:
     unlabelled: int | None = 0
     slow: bool = False
     most: int | None = None
+    alone: bool = False
 
     def thinned(self):
         """Return the method with the first and the last value of each grid."""
@@ -103,7 +107,7 @@ class Task:
         """Return the methods that are searched together, of one family: their solutions are near."""
         families: dict = {}
         for method in methods:
-            families.setdefault((method.family, method.unlabelled), []).append(method)
+            families.setdefault((method.family, method.unlabelled, method.alone), []).append(method)
         return list(families.values())
 
 
@@ -263,8 +267,24 @@ def _run_batch(experiment, task, methods, seed):
         return [select_within_groups(task, method, experiment.folds, seed) for method in methods]
     metric = METRICS[experiment.metric]
     if task.valid is None:
-        return select_by_folds(task, methods, metric, experiment.folds, seed)
-    return select_by_validation(task, methods, metric, seed)
+        select = partial(select_by_folds, metric=metric, n_folds=experiment.folds, seed=seed)
+    else:
+        select = partial(select_by_validation, metric=metric, seed=seed)
+    return select_alone(task, methods, select) if methods[0].alone else select(task, methods)
+
+
+def select_alone(task, methods, select):
+    """Return for each method the outcome of the kernel that is best by itself, by the rows that choose."""
+    by_kernel = [
+        select(replace(task, stack=task.stack.only(m)), methods) for m in range(task.stack.n_kernels)
+    ]
+    chosen = []
+    for outcomes in zip(*by_kernel, strict=True):
+        best = max(range(len(outcomes)), key=lambda m: outcomes[m]["valid_score"])
+        spent = {name: sum(outcome[name] for outcome in outcomes) for name in ("n_fits", "seconds")}
+        parameters = {**outcomes[best]["parameters"], "kernel": best}
+        chosen.append({**outcomes[best], **spent, "parameters": parameters})
+    return chosen
 
 
 def make_estimator(task, family, seed):

@@ -121,7 +121,9 @@ def choose_methods(experiment, names):
     """
     if names is None:
         return [method for method in experiment.methods if not method.slow]
-    of_each = [{m.family, m.label, m.label.partition(",")[0]} for m in experiment.methods]
+    of_each = [
+        {m.label, m.label.partition(",")[0]} | (set() if m.alone else {m.family}) for m in experiment.methods
+    ]
     known = set().union(*of_each)
     for name in names:
         if name not in known:

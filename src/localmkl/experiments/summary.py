@@ -246,12 +246,12 @@ def _methods(experiment, table):
 
 def _advantages(experiment, table, points):
     """Return lines with the reference's lead over the best method of another kind, ours and the paper's."""
-    kind = {method.label: (method.family, method.unlabelled) for method in experiment.methods}
+    kind = {m.label: (m.family, m.unlabelled) for m in experiment.methods if not m.alone}
     means = {"ours": {m: {p: c.mean for p, c in cells.items()} for m, cells in table.items()}}
     if any(point in cells for cells in experiment.published.numbers.values() for point in points):
         numbers = experiment.published.numbers.items()
         means["paper"] = {m: {p: number.mean for p, number in cells.items()} for m, cells in numbers}
-    name = f"{experiment.reference} - best other"
+    name, own_kind = f"{experiment.reference} - best other", kind[experiment.reference]
     lines: list[list[str]] = []
     for whose, values in means.items():
         leads = []
@@ -259,7 +259,7 @@ def _advantages(experiment, table, points):
             others = [
                 cells[point]
                 for method, cells in values.items()
-                if kind[method] != kind[experiment.reference] and point in cells
+                if kind.get(method, own_kind) != own_kind and point in cells
             ]
             own = values.get(experiment.reference, {}).get(point)
             leads.append(f"{own - max(others):+.1f}" if others and own is not None else "-")

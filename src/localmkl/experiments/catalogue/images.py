@@ -10,6 +10,7 @@ def tuned_methods(grid, evenness):
     cost = {"C": grid["C"]}
     return (
         Method("UNIF", "UNIF", cost),
+        Method("one kernel", "UNIF", cost, alone=True),
         Method("MKL", "MKL", grid),
         Method("LMKL", "LMKL", cost, slow=True),
         Method("HLMKL", "HLMKL", grid),
