@@ -50,6 +50,31 @@ def test_the_record_holds_the_score_of_every_split(call, whole):
     assert call("compare", whole, *TABLE, *options, "--jobs", 2).json() == record
 
 
+def test_one_kernel_may_be_better_than_all(call, whole, patients):
+    draw = np.random.default_rng(0).normal(size=(len(patients), 10))
+    noise = {f"noise{k}": draw[:, k] for k in range(9)}
+    hint = np.where(patients["state"] == "sick", 1.0, -1.0) + draw[:, 9]
+    patients.assign(hint=hint, **noise).to_csv(whole, index=False)
+    kernels = "linear columns=hint; rbf:0.1,1,10 columns=noise*"
+    plain = ("compare", whole, "--target", "state", "--names", "id", "--kernels", kernels, "--splits", 8)
+    said = call(*plain, "--also", "one")
+    *lines, verdict = said.out.splitlines()
+    assert [line.split()[0] for line in lines] == ["method", "UNIF", "MKL", "CLMKL", "ONE"]
+    assert "; ONE is the kernel that is best by itself within the training rows." in said.err
+    assert " One kernel by itself is better than MKL by 0." in verdict
+    assert "One kernel" not in call(*plain, "--also", "hlmkl").out
+
+
+def test_kernels_that_cannot_be_taken_by_themselves_are_refused(call, grams, whole, patients):
+    said = call("compare", grams.all, "--target", "disease", "--also", "one", code=MISUSED)
+    assert (
+        "--also one chooses among kernels of tables, texts or sequences, not among Gram matrices." in said.err
+    )
+    patients.iloc[5:][["id", "view2_0"]].to_csv("more.csv", index=False)
+    said = call("compare", whole, "more.csv", *TABLE[:4], "--also", "one", code=FAILED)
+    assert f"every view, 5 of {len(patients)} have not; leave them out" in said.err
+
+
 def test_lists_are_chosen_from_within_the_training_rows(call, whole):
     said = call("compare", whole, *TABLE, "--C", "0.1,1", "--splits", 2)
     assert "each method chooses its own within the training rows, of C 0.1, 1." in said.err
@@ -79,7 +104,7 @@ def test_sequences_grams_numbers_and_groups_are_compared_too(call, fasta, grams,
 @pytest.mark.parametrize(
     ("options", "code", "words"),
     [
-        (["--also", "svm"], MISUSED, "--also must be hlmkl or lmkl, or both, got 'svm'."),
+        (["--also", "svm"], MISUSED, "--also must be hlmkl, lmkl or one, or some of them, got 'svm'."),
         (["--figure", "c.gif"], MISUSED, "--figure must end in .png or .svg, got 'c.gif'."),
         (["--scoring", "rocauc"], MISUSED, "did you mean 'roc_auc'?"),
         (["--splits", "1"], MISUSED, "--splits"),

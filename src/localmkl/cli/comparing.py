@@ -19,10 +19,12 @@ from localmkl.estimators.convex import LocalMKL
 from localmkl.inference import compare_methods
 from localmkl.inference.splits import TEST_SHARE
 from localmkl.model_selection import MKLSearchCV
+from localmkl.stacks import Stack
+from localmkl.views import Views
 
 USUAL = ("unif", "mkl", "clmkl")
 """Methods that are always compared: equal weights, the same weights everywhere, and local ones."""
-GLOBAL, LOCAL = "MKL", "CLMKL"
+GLOBAL, LOCAL, ALONE = "MKL", "CLMKL", "ONE"
 FEWEST = 5
 """Rows of the smallest class from which on a fifth of them is a row; of numbers, twice as many rows."""
 NOT_COMMON = {"unif": ("p", "shared", "n_clusters", "evenness"), "mkl": ("shared", "n_clusters", "evenness")}
@@ -65,6 +67,8 @@ def compare_by(order, voice, contest):
             f"{str(order.content.path)!r} is too large to be compared on; give a file with fewer of its rows."
         )
     content, chosen, _ = prepare(order, voice)
+    if ALONE.lower() in methods:
+        _check_alone(content.rows)
     rarest, what = tuning.rarest_of(content, order.regression)
     least = 2 * FEWEST if order.regression else FEWEST
     if rarest < least:
@@ -96,6 +100,19 @@ def compare_by(order, voice, contest):
     _tell(found, contest, voice)
 
 
+def _check_alone(rows):
+    """Raise unless each kernel can be taken by itself."""
+    if isinstance(rows, Stack):
+        raise Misuse(
+            "--also one chooses among kernels of tables, texts or sequences, not among Gram matrices."
+        )
+    if isinstance(rows, Views) and (lacking := int(np.sum(rows.share(rows.names) < 1.0))):
+        raise ValueError(
+            f"--also one needs samples that have every view, {lacking} of {len(rows)} have not; leave them "
+            "out, or do without it."
+        )
+
+
 def _check_extra():
     """Raise if pictures cannot be drawn, before the work."""
     try:
@@ -115,7 +132,7 @@ def _check_places(order, contest):
 def _orders(order, methods):
     """Return the order of each method, with what it has of the options; raise if none has one of them."""
     suffix = "Regressor" if order.regression else "Classifier"
-    kinds = {name: getattr(localmkl, METHODS[name] + suffix) for name in methods}
+    kinds = {name: getattr(localmkl, METHODS[name] + suffix) for name in map(_kind, methods)}
     known = {name: set(kind().get_params(deep=False)) for name, kind in kinds.items()}
     asked = [*order.grids, *(["class_weight"] if order.balanced else [])]
     for option in asked:
@@ -123,7 +140,7 @@ def _orders(order, methods):
             task = "regression" if order.regression else "classification"
             raise Misuse(f"--{OPTIONS.get(option, option)} is not for {task} with these methods.")
     found = []
-    for name in methods:
+    for name in map(_kind, methods):
         local = issubclass(kinds[name], LocalMKL)
         by_groups = order.asked.groups is not None and name in NOT_COMMON
         own = known["clmkl"] - set(NOT_COMMON[name]) if by_groups else known[name]
@@ -139,14 +156,21 @@ def _orders(order, methods):
     return found
 
 
+def _kind(name):
+    """Return the method that a word stands for: a kernel by itself is UNIF with no other."""
+    return "unif" if name.upper() == ALONE else name
+
+
 def _rival(order, name, chosen, scoring, folds):
     """Return the unfitted model of a method, or a search where a parameter has several values."""
-    kind = kind_of_estimator(order, order.grids)
+    kind, name, alone = kind_of_estimator(order, order.grids), _kind(name), name.upper() == ALONE
     settings = {option: values[0] for option, values in order.grids.items()}
     model = make_estimator(kind, order, chosen, settings)
     if order.asked.groups is not None and name in NOT_COMMON:
         model.set_params(shared=1.0, **({"p": np.inf} if name == "unif" else {}))
     grid = {option: values for option, values in order.grids.items() if len(values) > 1}
+    if alone:
+        grid["kernels"] = [[kernel] for kernel in model.kernels]
     if not grid:
         return model
     tuning.check_pairs([order.grids], kind().get_params(deep=False))
@@ -170,14 +194,17 @@ def _said(order, models, n_splits, scoring):
     else:
         model = models[LOCAL]
         how = f"all with C {tuning.shown(model.C)}, and p {tuning.shown(model.p)} but for UNIF"
-    return f"Comparing by {scoring} on {n_splits} random splits; {how}."
+    alone = (
+        f"; {ALONE} is the kernel that is best by itself within the training rows" if ALONE in models else ""
+    )
+    return f"Comparing by {scoring} on {n_splits} random splits; {how}{alone}."
 
 
 def _tell(found, contest, voice):
     """Write the files that are asked for, and say the table and the sentence."""
     metric, n_splits = tuning.CALLED.get(found.scoring, found.scoring), len(found.scores)
     rows = found.rows()
-    verdict = verdict_on(found, metric)
+    verdict = verdict_on(found, metric) + _on_one(found, metric)
     if contest.table is not None:
         lines = [
             [{"metric": found.scoring, "splits": n_splits, **row}[name] for name in HEAD] for row in rows
@@ -234,6 +261,17 @@ def verdict_on(found, metric):
     return (
         f"Locality is not shown to be worth it here: {LOCAL} minus {GLOBAL} is {difference:+.3f} {metric} "
         f"({ends}), which may be chance."
+    )
+
+
+def _on_one(found, metric):
+    """Return a sentence where one kernel is better than all of them together, or nothing."""
+    place = found.methods.index(ALONE) if ALONE in found.methods else None
+    if place is None or not found.low[place] > 0.0:
+        return ""
+    ends = f"90 % interval {found.low[place]:+.3f} to {found.high[place]:+.3f}"
+    return (
+        f" One kernel by itself is better than {GLOBAL} by {found.difference[place]:.3f} {metric} ({ends})."
     )
 
 

@@ -71,7 +71,10 @@ Folds = Annotated[int, _option(help="Folds of the cross-validation.", min=2)]
 Scoring = Annotated[str | None, _option(help="A metric of scikit-learn; default: roc_auc, accuracy or r2.")]
 Also = Annotated[
     str | None,
-    _option(help="More methods beside UNIF, MKL and CLMKL: hlmkl, lmkl (slow), or hlmkl,lmkl."),
+    _option(
+        help="More methods beside UNIF, MKL and CLMKL: hlmkl, lmkl (slow), one (the best kernel by itself), "
+        "or several, as hlmkl,one."
+    ),
 ]
 Splits = Annotated[
     int, _option(help="Random splits; in each, a fifth of the rows is held out and scored.", min=2)

@@ -12,7 +12,7 @@ from localmkl.cli.options import SEARCHED
 from localmkl.cli.voice import Misuse, check_device_option
 from localmkl.cli.words import CLUSTERINGS, METHODS, check_loss_options, parse_grids, parse_losses
 
-ALSO = ("hlmkl", "lmkl")
+ALSO = ("hlmkl", "lmkl", "one")
 """Methods that are compared when asked for."""
 PICTURES = (".png", ".svg")
 """Endings of pictures."""
@@ -46,7 +46,8 @@ def check_also(text):
     words = [] if text is None else [word.strip() for word in text.split(",")]
     for word in words:
         if word not in ALSO:
-            raise Misuse(f"--also must be {' or '.join(ALSO)}, or both, got {word!r}{meant(word, ALSO)}")
+            words = f"{', '.join(ALSO[:-1])} or {ALSO[-1]}"
+            raise Misuse(f"--also must be {words}, or some of them, got {word!r}{meant(word, ALSO)}")
     return [name for name in ALSO if name in words]
 
 
