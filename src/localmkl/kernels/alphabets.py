@@ -144,8 +144,16 @@ def guess_alphabet(sequences: Iterable[Any]) -> str:
     --------
     >>> guess_alphabet(["ACGT", "NNGA"]), guess_alphabet(["MKV"])
     ('dna', 'protein')
+    >>> guess_alphabet(["ACGT", "ACGU"])
+    Traceback (most recent call last):
+        ...
+    ValueError: Sequences must be written with T, as DNA, or with U, as RNA, got both; write U as T.
     """
     counts = Counter("".join(map(str, sequences)).upper())
+    if {"T", "U"} <= counts.keys() <= set("".join(ALPHABETS["dna"] + ALPHABETS["rna"])):
+        raise ValueError(
+            "Sequences must be written with T, as DNA, or with U, as RNA, got both; write U as T."
+        )
     for name, (own, ambiguous) in ALPHABETS.items():
         if set(counts) <= set(own + ambiguous) and 2 * sum(counts[c] for c in own) > counts.total():
             return name
