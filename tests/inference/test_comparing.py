@@ -61,6 +61,25 @@ def test_a_stack_of_grams_gives_what_its_rows_give(data, models):
     assert np.array_equal(found.scores, compare_methods(grams, stack, data.y, **options, n_jobs=2).scores)
 
 
+def test_one_kernel_is_a_search_among_them():
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1], 40)
+    X = np.column_stack([y + 0.3 * rng.normal(size=80), rng.normal(size=(80, 20))])
+    kernels = [Linear(columns=[0]), Linear(columns=slice(1, 21))]
+    one = MKLSearchCV(UniformMKLClassifier(), {"kernels": [[kernel] for kernel in kernels]}, cv=3)
+    found = compare_methods(
+        {"MKL": MKLClassifier(kernels, p=2), "ONE": one}, X, y, n_splits=4, scoring="roc_auc", random_state=0
+    )
+    alone = compare_methods(
+        {"a": UniformMKLClassifier(kernels[:1]), "b": UniformMKLClassifier(kernels[1:])},
+        *(X, y),
+        n_splits=4,
+        scoring="roc_auc",
+        random_state=0,
+    )
+    np.testing.assert_allclose(found.scores[:, 1], alone.scores[:, 0])
+
+
 def test_wrong_arguments_are_said(data, models):
     with pytest.raises(ValueError, match="`models` must hold two models or more to compare, got 1"):
         compare_methods({"MKL": models["MKL"]}, data.X, data.y)
