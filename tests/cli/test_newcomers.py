@@ -114,6 +114,17 @@ def test_info_counts_gaps_and_says_what_fills_them(call, awkward):
     assert call("info", "awkward.csv", "--json").json()["gaps"] == {"CRP (mg/l)": 10}
 
 
+@pytest.mark.parametrize("kind", ["Int64", "boolean", "float64"])
+def test_a_gap_in_a_file_that_knows_types_is_refused_as_one_in_a_text(call, awkward, kind):
+    column = (awkward["Age"] > 60).astype("Int64").where(awkward.index != 7).astype(kind)
+    awkward[["Age", "Outcome"]].assign(smokes=column).to_parquet("typed.parquet")
+    said = call("fit", "typed.parquet", "--target", "Outcome", code=FAILED).err
+    assert said == (
+        "Error: 'typed.parquet', row 7: the column 'smokes' must hold numbers, got an empty field; "
+        "correct it, or do without the column, or fit with --impute median to fill gaps.\n"
+    )
+
+
 @pytest.mark.parametrize("mark", ["-", "?", "missing"])
 def test_a_word_for_a_gap_is_refused_with_the_way_out(call, awkward, mark):
     awkward.astype({"CRP (mg/l)": object}).fillna({"CRP (mg/l)": mark}).to_csv("marked.csv", index=False)

@@ -68,10 +68,12 @@ def word_names(frame):
 def identifiers(frame):
     """Return the columns that only number the rows, a set, unless there is nothing else.
 
-    They hold whole numbers, all different, and are called so (id, sample_no ...) or count: 17, 18, 19 ...,
-    in any order where columns have no names but 1, 2, 3 ...: a column with a name may hold ranks.
+    They hold whole numbers, all different, none missing, and are called so (id, sample_no ...) or count: 17,
+    18, 19 ..., in any order where columns have no names but 1, 2, 3 ...: a column with a name may hold ranks.
     """
-    kinds = [(name, dtype.kind) for name, dtype in zip(frame.columns, frame.dtypes, strict=True)]
+    filled = frame.notna().all(axis=0).to_numpy()
+    columns = zip(frame.columns, frame.dtypes, filled, strict=True)
+    kinds = [(name, dtype.kind) for name, dtype, all_there in columns if all_there]
     whole = [name for name, kind in kinds if kind in "iu"]
     numbers, nameless = frame[whole].to_numpy(), [name.isdecimal() for name in whole]
     steps = np.diff(np.where(nameless, np.sort(numbers, axis=0), numbers), axis=0)
@@ -237,9 +239,12 @@ def as_numbers(content, frame, columns, gaps=()):
 
 def _refuse_entry(content, name, row, number):
     place, came = content.place(row, name)
-    came = content.rows[name].iloc[row] if came is None else came
+    (value,) = content.rows[name].iloc[[row]].tolist()
+    missing = is_missing(value)
+    if came is None:  # files that know types have no text
+        came = "" if missing else value
     expected = "numbers" if np.isnan(number) else f"numbers up to {LARGEST_NUMBER:.0e} in size"
-    hint = ", or fit with --impute median to fill gaps" if is_missing(content.rows[name].iloc[row]) else ""
+    hint = ", or fit with --impute median to fill gaps" if missing else ""
     if str(came).strip().lower() in GAP_MARKS:
         hint = "; leave a field empty that stands for a gap, and fit with --impute median"
     raise ValueError(
