@@ -309,6 +309,10 @@ def test_matrix_market_and_omics_files_from_fit_to_predictions(call, tmp_path):
     assert "(rna 60, half 30)" in call("fit", "both.h5mu", "--target", "state").err
     call("predict", "model.localmkl", "both.h5mu", "--out", "p.csv")
     assert "half       matrix, 30 rows; columns 9" in call("info", "both.h5mu").out
+    both.obs.loc[both.obs_names[:4], "state"] = np.nan
+    both.write_h5mu("some.h5mu")
+    assert " on 56 of 60 rows" in call("predict", "model.localmkl", "some.h5mu", "--out", "p.csv").err
+    assert "; 4 rows without one\n" in call("info", "some.h5mu", "--target", "state").out
     (tmp_path / "words.names").unlink()
     assert (
         "in a file of its name that ends in .names" in call("fit", "words.mtx", "--target", "x", code=1).err

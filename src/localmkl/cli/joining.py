@@ -30,6 +30,7 @@ from localmkl.cli.files import (
     read_rows,
     without_label,
 )
+from localmkl.cli.truth import with_gaps
 from localmkl.cli.voice import Misuse
 from localmkl.datasets.fasta import read_fasta, read_header_values, read_label_file
 from localmkl.datasets.labels import as_labels
@@ -85,7 +86,7 @@ def are_views(files):
 
 
 def read_any(texts, asked):
-    """Return the content of one file or several, as they are named; labels only where all are there."""
+    """Return the content of one file or several, as they are named, with the labels that are there."""
     files = named_files(texts)
     if are_views(files):
         return read_joined(files, asked, labelled=False)
@@ -102,7 +103,7 @@ def read_joined(files, asked, *, labelled):
         By the names of the views.
     asked : Asked
     labelled : bool
-        Whether samples without labels are left out, and said; else the labels are None if some are missing.
+        Whether samples without labels are left out, and said.
     """
     from localmkl.views import Views
 
@@ -337,10 +338,11 @@ def _restricted(part, chosen):
 
 
 def _values(labels, chosen):
-    """Return the labels of samples, None if some are missing."""
-    if labels is None or any(name not in labels for name in chosen):
+    """Return the labels of samples, None where one has none."""
+    has = np.array([labels is not None and name in labels for name in chosen], dtype=bool)
+    if not has.any():
         return None
-    return as_labels([labels[name] for name in chosen])
+    return with_gaps(as_labels([labels[name] for name in chosen if name in labels]), has)
 
 
 def told(content):

@@ -7,6 +7,7 @@ from localmkl._resources import available_memory
 from localmkl.cli.columns import as_numbers, is_plain, numeric_names
 from localmkl.cli.files import GRAMS, MATRIX, SEQUENCES, TABLE, VIEWS
 from localmkl.cli.kernels import default_kernels, row_names
+from localmkl.cli.truth import on_labelled
 from localmkl.cli.words import CLUSTERINGS, in_words
 
 EQUAL = "all one (UNIF): nothing was learned about which kernel matters"
@@ -177,10 +178,11 @@ def describe_data(content):
     record |= held
     lines.insert(0, f"kind       {content.kind}, {n_rows} rows")
     if content.y is not None:
-        labels, counts = np.unique(content.y, return_counts=True)
+        labels, counts = np.unique(on_labelled(content.y), return_counts=True)
         record["labels"] = {str(label): int(count) for label, count in zip(labels, counts, strict=True)}
+        record["unlabelled"] = n_rows - int(counts.sum())
         counted = [f"{label} ({count})" for label, count in record["labels"].items()]
-        lines.append(f"labels     {len(counted)}: {listed(counted)}")
+        lines.append(f"labels     {len(counted)}: {listed(counted)}{_without(record['unlabelled'])}")
     record["gram_bytes"] = 8 * n_kernels * n_rows**2 or None
     lines.append(f"kernels    {said}")
     if words is not None and words not in said:
@@ -194,6 +196,11 @@ def describe_data(content):
             features = 4 * n_rows * n_kernels * RANK / 2**20
             lines[-1] += f"; with --rank {RANK} at most {features:.1f} MB of features"
     return record, "\n".join(lines)
+
+
+def _without(n_rows):
+    """Return the end of a line that counts labels: how many rows have none."""
+    return f"; {n_rows} row{'s' * (n_rows > 1)} without one" if n_rows else ""
 
 
 def _held(content):
