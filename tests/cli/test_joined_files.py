@@ -309,6 +309,8 @@ def test_matrix_market_and_omics_files_from_fit_to_predictions(call, tmp_path):
     assert "(rna 60, half 30)" in call("fit", "both.h5mu", "--target", "state").err
     call("predict", "model.localmkl", "both.h5mu", "--out", "p.csv")
     assert "half       matrix, 30 rows; columns 9" in call("info", "both.h5mu").out
+    told = call("info", "cells.h5ad", "both.h5mu").out
+    assert "obs        of cells.h5ad: state\nobs        of both.h5mu: " in told
     both.obs.loc[both.obs_names[:4], "state"] = np.nan
     both.write_h5mu("some.h5mu")
     assert " on 56 of 60 rows" in call("predict", "model.localmkl", "some.h5mu", "--out", "p.csv").err
@@ -317,3 +319,32 @@ def test_matrix_market_and_omics_files_from_fit_to_predictions(call, tmp_path):
     assert (
         "in a file of its name that ends in .names" in call("fit", "words.mtx", "--target", "x", code=1).err
     )
+
+
+def test_columns_of_obs_are_named_where_target_or_groups_are_none_of_them(call):
+    anndata, mudata = pytest.importorskip("anndata"), pytest.importorskip("mudata")
+    rng = np.random.default_rng(0)
+    names = [f"c{i}" for i in range(30)]
+    obs = pd.DataFrame({"label": rng.choice(["a", "b"], 30), "batch": rng.choice(["x", "y"], 30)}, names)
+    rna = anndata.AnnData(rng.normal(size=(30, 3)), obs=obs)
+    prot = anndata.AnnData(rng.normal(size=(30, 4)), obs=pd.DataFrame(index=names))
+    prot.var_names = [f"p{k}" for k in range(4)]
+    rna.write_h5ad("rna.h5ad")
+    mudata.MuData({"rna": rna, "prot": prot}).write_h5mu("both.h5mu")
+    for slip in ("rna:lable", "label", "lable"):
+        said = call("fit", "both.h5mu", "--target", slip, code=1).err
+        assert said == (
+            f"Error: --target must be in one of the files, none has {slip!r}; 'both.h5mu' has rna:label, "
+            "rna:batch in obs; did you mean 'rna:label'?\n"
+        )
+    said = call("fit", "both.h5mu", "--target", "rna:label", "--groups", "bach", code=1).err
+    assert said.endswith("'both.h5mu' has rna:label, rna:batch in obs; did you mean 'rna:batch'?\n")
+    said = call("fit", "rna.h5ad", "--target", "lab", code=1).err
+    assert said.endswith("'rna.h5ad' has label, batch in obs; did you mean 'label'?\n")
+    assert "'rna.h5ad' has label, batch in obs." in call("fit", "rna.h5ad", code=2).err
+    assert "obs        rna:label, rna:batch\n" in call("info", "both.h5mu").out
+    record = call("info", "rna.h5ad", "--target", "label", "--json").json()
+    assert record["obs"] == {"rna.h5ad": ["label", "batch"]}
+    prot.write_h5ad("bare.h5ad")
+    said = call("fit", "bare.h5ad", "--target", "label", code=1).err
+    assert said.endswith("none has 'label'; 'bare.h5ad' has no columns in obs.\n")

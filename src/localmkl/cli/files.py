@@ -138,6 +138,8 @@ class Content:
         Names of the columns of a matrix, where they have names.
     said : tuple of str
         What is to be said of how files were joined.
+    obs : tuple of str, or None
+        Of a view of an AnnData or MuData file: the columns of its `obs`.
     """
 
     path: Path
@@ -155,6 +157,7 @@ class Content:
     files: tuple = ()
     columns: list | int | None = None
     said: tuple = ()
+    obs: tuple | None = None
 
     def __len__(self):
         return self.rows.shape[0]

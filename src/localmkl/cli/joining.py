@@ -219,10 +219,10 @@ def _read_omics(view, path, asked):
     views, obs, names = read_views(path)
     import pandas as pd  # the reader is there, and brings it
 
-    found = {}
+    found, known = {}, tuple(obs.columns.map(str))
     for own in views.names:
         rows, columns = views.rows(own), views.columns(own)
-        part = Content(path, MATRIX, rows, None, names[views.present(own)], columns=columns)
+        part = Content(path, MATRIX, rows, None, names[views.present(own)], columns=columns, obs=known)
         if isinstance(rows, np.ndarray):
             part = replace(part, kind=TABLE, rows=pd.DataFrame(rows, columns=columns), columns=None)
         found[view if own == ALONE else own] = part
@@ -268,8 +268,7 @@ def _column_of(what, parts, asked, labelled):
                 "rows into one file, or name two classes by --positive and --negative."
             )
         raise ValueError(
-            f"{option} must be in one of the files, none has {name!r}; {_columns(parts)}"
-            f"{meant(name, _all_columns(parts))}"
+            f"{option} must be in one of the files, none has {name!r}; {_columns(parts)}{_meant(name, parts)}"
         )
     if len(holders) > 1:
         raise ValueError(
@@ -291,13 +290,26 @@ def _column_of(what, parts, asked, labelled):
 
 
 def _columns(parts):
+    said = {}
+    for path, (columns, within) in _possible(parts).items():
+        said[path] = f"{str(path)!r} has {listed(columns) or 'no columns'}{within}"
+    return "; ".join(said.values()) or "none is a table"
+
+
+def _possible(parts):
+    """Return the columns that may be target or groups, by file, and where they are if not in its rows."""
+    found = {part.path: (part.obs, " in obs") for part in parts.values() if part.obs is not None}
     tables = [part for part in parts.values() if part.kind == TABLE and part.rows is not None]
-    said = [f"{str(part.path)!r} has {listed(part.rows.columns)}" for part in tables]
-    return "; ".join(said) or "none is a table"
+    return {part.path: (tuple(part.rows.columns), "") for part in tables} | found
 
 
-def _all_columns(parts):
-    return [name for part in parts.values() if hasattr(part.rows, "columns") for name in part.rows.columns]
+def _meant(name, parts):
+    """Do as `meant`, among all columns; of "rna:label", "label" will do too."""
+    columns = [column for own, _ in _possible(parts).values() for column in own]
+    short = {column.rpartition(":")[2]: column for column in reversed(columns)}
+    said = "." if name in short else meant(name, columns)
+    near = [column for own, column in short.items() if said == "." and meant(name, [own]) != "."]
+    return said if not near else f"; did you mean {short.get(name, near[0])!r}?"
 
 
 def _samples(names, parts, labels, holder, labelled):

@@ -244,7 +244,11 @@ def _held_views(parts):
         lines.append(
             f"{view:<10} {part.kind}, {len(part)} rows; {'; '.join(' '.join(line.split()) for line in told)}"
         )
-    return {"views": records}, lines
+    obs = {str(part.path): list(part.obs) for part in parts.values() if part.obs is not None}
+    for path, names in obs.items():
+        whose = f"of {path}: " if len(obs) > 1 else ""
+        lines.append(f"{'obs':<10} {whose}{listed(names) or 'no columns'}")
+    return {"views": records, **({"obs": obs} if obs else {})}, lines
 
 
 def _default_kernels(content):
