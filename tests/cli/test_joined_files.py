@@ -348,3 +348,35 @@ def test_columns_of_obs_are_named_where_target_or_groups_are_none_of_them(call):
     prot.write_h5ad("bare.h5ad")
     said = call("fit", "bare.h5ad", "--target", "label", code=1).err
     assert said.endswith("none has 'label'; 'bare.h5ad' has no columns in obs.\n")
+
+
+def test_only_samples_that_are_used_need_a_group_and_those_without_are_named(call):
+    anndata, mudata = pytest.importorskip("anndata"), pytest.importorskip("mudata")
+    rng = np.random.default_rng(0)
+    names = [f"c{i}" for i in range(40)]
+    obs = pd.DataFrame({"label": ["a", "b"] * 20, "batch": ["x", "x", "y", "y"] * 10}, names)
+    both = {
+        "rna": anndata.AnnData(rng.normal(size=(30, 3)), obs=obs[:30]),
+        "prot": anndata.AnnData(rng.normal(size=(40, 4)), obs=pd.DataFrame(index=names)),
+    }
+    both["prot"].var_names = [f"p{k}" for k in range(4)]
+    mudata.MuData(both).write_h5mu("both.h5mu")
+    order = ["--target", "rna:label", "--groups", "rna:batch"]
+    said = call("fit", "both.h5mu", *order).err
+    assert "Left out, without a label: 10 samples (c30, c31" in said
+    obs.loc["c7", "batch"] = None
+    both["rna"].obs = obs[:30]
+    mudata.MuData(both).write_h5mu("gap.h5mu")
+    said = call("fit", "gap.h5mu", *order, code=1).err
+    assert said == (
+        "Error: 'gap.h5mu', sample 'c7': must have a value in 'rna:batch' of --groups, got none; fill it in, "
+        "or leave the row out.\n"
+    )
+    obs.rename_axis("name").to_csv("obs.csv")
+    pd.DataFrame(rng.normal(size=(40, 2)), names).rename_axis("name").to_csv("rows.csv")
+    order = ["--target", "label", "--groups", "batch", "--names", "name"]
+    said = call("fit", "rows.csv", "obs.csv", *order, code=1).err
+    assert "'obs.csv', line 9: must have a value in 'batch' of --groups, got none" in said
+    obs.loc["c7", "label"] = None
+    obs.rename_axis("name").to_csv("obs.csv")
+    assert "without a label: 1 sample (c7)." in call("fit", "rows.csv", "obs.csv", *order, "--force").err

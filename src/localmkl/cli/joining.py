@@ -113,11 +113,13 @@ def read_joined(files, asked, *, labelled):
         _check_names(part)
     names = list(dict.fromkeys(name for part in found.values() for name in part.names))
     labels, holder = _column_of("y", found, asked, labelled)
-    groups, _ = _column_of("groups", found, asked, labelled)
+    groups, grouping = _column_of("groups", found, asked, labelled)
     parts = {view: part for view, part in found.items() if part.rows is not None}
     if not parts:
         raise ValueError(f"At least one file must hold more than names and labels, got {listed(files)}.")
     chosen, said = _samples(names, parts, labels, holder, labelled)
+    if labelled and groups is not None:
+        _check_grouped(chosen, groups, grouping, asked.groups)
     parts = {view: _restricted(part, chosen) for view, part in parts.items()}
     numbers = {name: place for place, name in enumerate(chosen)}
     places = {view: [numbers[name] for name in part.names] for view, part in parts.items()}
@@ -278,15 +280,28 @@ def _column_of(what, parts, asked, labelled):
     (holder,) = holders
     values = getattr(holder, what)
     without = [row for row, value in enumerate(values) if value is None]
-    needed = what != "y" or not has_labels(len(without), len(values))
-    if without and labelled and needed:
-        place, _ = holder.place(without[0], name)
-        raise ValueError(
-            f"{str(holder.path)!r}, {place}: must have a value in {name!r} of {option}, got none; fill it "
-            "in, or leave the row out."
-        )
+    if what == "y" and labelled and not has_labels(len(without), len(values)):
+        raise ValueError(_no_value(holder, holder.names[without[0]], name, option))
     pairs = zip(holder.names, values, strict=True)
     return {sample: value for sample, value in pairs if value is not None}, holder
+
+
+def _check_grouped(chosen, groups, holder, name):
+    """Raise unless every sample that is used has a group."""
+    for sample in chosen:
+        if sample not in groups:
+            raise ValueError(_no_value(holder, sample, name, "--groups"))
+
+
+def _no_value(holder, sample, name, option):
+    """Return what is wrong with a sample that has no label or group: the line, if it has one, says where."""
+    rows = np.flatnonzero(holder.names == sample)
+    place = holder.place(rows[0], None)[0] if len(rows) else ""
+    place = place if place.startswith("line ") else f"sample {sample!r}"
+    return (
+        f"{str(holder.path)!r}, {place}: must have a value in {name!r} of {option}, got none; fill it in, or "
+        "leave the row out."
+    )
 
 
 def _columns(parts):
