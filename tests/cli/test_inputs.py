@@ -92,6 +92,42 @@ def test_labels_that_differ_as_text_stay_different_to_the_predictions(call, tmp_
     assert "'01' and '1' are kept apart, although they are the same number" in said.err
 
 
+def test_numbers_in_disguise_are_said_to_be_some_and_how_to_write_them(call, tmp_path):
+    rng = np.random.default_rng(0)
+    y, numbers = rng.integers(0, 2, 40), rng.normal(size=40).round(3)
+    columns = {
+        "cost": [f'"{value:,}"' for value in rng.integers(1000, 10**6, 40)],
+        "dose": [f'"{value:.3f}"'.replace(".", ",") for value in numbers],
+        "share": [f"{value:.1f} %" for value in 100 * numbers],
+        "few": [f"{value} %" for value in rng.integers(1, 5, 40)],
+    }
+    write_columns(tmp_path / "x.csv", {**columns, "age": rng.integers(20, 90, 40), "y": y})
+    told = [
+        "looks like numbers with commas between thousands: cost; write them without commas)",
+        "(left out as text that looks like numbers with decimal commas: dose; write them with points)",
+        "(left out as text that looks like numbers with percent signs: share; write them without the sign)",
+        "(read as categories that look like numbers with percent signs: few; write them without the sign)",
+    ]
+    for said in (call("info", "x.csv", "--target", "y").out, call("fit", "x.csv", "--target", "y").err):
+        assert all(one in said for one in told)
+        assert "name it in --kernels" not in said
+    given = ["fit", "x.csv", "--target", "y", "--kernels"]
+    said = call(*given, "rbf columns=share", code=1).err
+    assert "; where it holds numbers with percent signs, write them without the sign.\n" in said
+    write_columns(tmp_path / "none.csv", {"dose": columns["dose"], "y": y})
+    assert call("fit", "none.csv", "--target", "y", code=1).err.endswith(
+        ", it has none; where columns look like numbers with decimal commas (dose), write them with points.\n"
+    )
+    for dose, advice in (("0,5", "commas and decimal points"), ("0.5", "commas")):
+        (tmp_path / "semi.csv").write_text(f"dose;y\n{dose};1\n1;0\n")
+        assert call("info", "semi.csv", code=1).err.endswith(f"; save it with {advice}.\n")
+
+
+def write_columns(path, columns):
+    rows = zip(*columns.values(), strict=True)
+    path.write_text("\n".join([",".join(columns), *(",".join(map(str, row)) for row in rows)]) + "\n")
+
+
 @pytest.mark.parametrize("name", ["x.csv", "x.fa", "x.npy", "x.npz", "x.mat", "x.parquet", "x.fa.gz"])
 def test_pipes_are_refused_instead_of_waited_for(call, tmp_path, name):
     os.mkfifo(tmp_path / name)

@@ -9,6 +9,7 @@ import numpy as np
 
 from localmkl._checks import is_missing, listed
 from localmkl._spelling import meant
+from localmkl.datasets.delimited import DECIMAL_COMMA
 
 LARGEST_NUMBER = 1e100
 """Numbers of this size may be squared and summed: 1e200 times any number of columns is below 1e308."""
@@ -30,6 +31,22 @@ MOST_WORDS, ROWS_A_WORD = 20, 5
 
 GAP_MARKS = frozenset(("-", "--", ".", "..", "?", "*", "n.a.", "none", "nil", "missing", "unknown"))
 """Words, in small letters, that people write for a gap, and that are not read as one."""
+
+DISGUISES = {
+    "numbers with commas between thousands": (
+        re.compile(r"\s*[+-]?[1-9][0-9]{0,2}(?:,[0-9]{3})+(?:\.[0-9]+)?\s*"),
+        "write them without commas",
+    ),
+    "numbers with decimal commas": (DECIMAL_COMMA, "write them with points"),
+    "numbers with percent signs": (
+        re.compile(r"\s*[+-]?[0-9]+(?:[.,][0-9]+)?\s*%\s*"),
+        "write them without the sign",
+    ),
+}
+"""What words may look like that are no numbers here: how they are written, and what to do."""
+
+LOOKED_AT = 1000
+"""Rows of a column of text that are looked at to see whether it holds numbers in disguise."""
 
 _SEPARATOR = re.compile(r"[_.:/| -]")
 _LETTERS = re.compile(r"[^\W\d_]+(?=[\W\d_])")
@@ -55,6 +72,24 @@ def _has_number(column):
         return bool(pd.to_numeric(column, errors="coerce").notna().any())
     except (TypeError, ValueError):  # lists and the like
         return False
+
+
+def disguised(frame, names):
+    """Return those of some columns of text that hold numbers in a disguise, by its name in `DISGUISES`.
+
+    More than half of the words must look so; of two disguises, the one of more words counts.
+    """
+    found: dict[str, list[str]] = {}
+    for name in names:
+        words = [cell for cell in frame[name].iloc[:LOOKED_AT].tolist() if isinstance(cell, str)]
+        looks = {
+            what: sum(pattern.fullmatch(word) is not None for word in words)
+            for what, (pattern, _) in DISGUISES.items()
+        }
+        most = max(looks, key=looks.__getitem__)
+        if 2 * looks[most] > len(words):
+            found.setdefault(most, []).append(name)
+    return found
 
 
 def word_names(frame):
@@ -247,6 +282,8 @@ def _refuse_entry(content, name, row, number):
     hint = ", or fit with --impute median to fill gaps" if missing else ""
     if str(came).strip().lower() in GAP_MARKS:
         hint = "; leave a field empty that stands for a gap, and fit with --impute median"
+    for what, (pattern, cure) in DISGUISES.items():
+        hint += f"; where it holds {what}, {cure}" if pattern.fullmatch(str(came)) else ""
     raise ValueError(
         f"{str(content.path)!r}, {place}: the column {name!r} must hold {expected}, "
         f"got {'an empty field' if came == '' else repr(came)}; correct it, or do without the column"
