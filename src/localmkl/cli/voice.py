@@ -285,6 +285,17 @@ class Voice:
                 raise typer.Exit(MISUSED if isinstance(error, Misuse) else FAILED) from None
 
 
+def n_of(count, noun):
+    """Return a number of things in words.
+
+    Examples
+    --------
+    >>> n_of(1, "row"), n_of(20, "row")
+    ('1 row', '20 rows')
+    """
+    return f"{count} {noun}{'s' * (count != 1)}"
+
+
 def as_csv(header, rows):
     """Return a table as CSV text; without a header, its rows alone."""
     text = io.StringIO()
