@@ -8,6 +8,7 @@ import numpy as np
 
 from localmkl._checks import listed
 from localmkl._spelling import meant
+from localmkl._warnings import warn
 from localmkl.cli.columns import as_numbers, as_read
 from localmkl.cli.files import (
     CALLED,
@@ -28,8 +29,9 @@ from localmkl.cli.joining import named_files, read_joined
 from localmkl.cli.pieces import read_pieces
 from localmkl.cli.truth import has_label, on_labelled
 from localmkl.cli.voice import Misuse, check_device_option
+from localmkl.datasets.labels import alike
 from localmkl.datasets.tables import joined_labels
-from localmkl.estimators.groups import with_groups
+from localmkl.estimators.groups import as_groups, with_groups
 from localmkl.estimators.probabilities import probabilities
 from localmkl.explain import memberships_of, training_rows
 from localmkl.kernels import Kernel
@@ -210,10 +212,26 @@ def _grouped(subject, content):
     if made_of(subject.given).get("groups_name") is None:
         return content
     groups = np.full(len(content), None) if content.groups is None else content.groups
+    _say_alike(subject, content)
     if content.train is not None:
         rows, y = content.train
         content = replace(content, train=(with_groups(rows, subject.model.groups_), y))
     return replace(content, rows=with_groups(content.rows, groups))
+
+
+def _say_alike(subject, content):
+    """Warn about a group that the fit has not seen, and one that it has, which may mean the same."""
+    if content.groups is None or not hasattr(subject.model, "groups_"):
+        return
+    known = dict.fromkeys(subject.model.groups_.tolist())
+    strange = [group for group in dict.fromkeys(as_groups(content.groups).tolist()) if group not in known]
+    pairs = (alike([own, group]) for group in strange if group is not None for own in known)
+    if (found := next(filter(None, pairs), None)) is not None:
+        own, group, why = found
+        warn(
+            f"The group {own!r} of the model and {group!r} of {str(content.path)!r} are kept apart, although "
+            f"{why}; write them one way if they mean the same."
+        )
 
 
 def _as_known(subject, content):
@@ -239,6 +257,7 @@ def _as_known(subject, content):
 def _as_fitted(subject, content):
     """Return a table with the columns of the fit alone."""
     name = made_of(subject.given).get("groups_name")
+    _say_alike(subject, content)
     frame, model = (
         content.rows if name is None else content.rows.assign(**{name: content.groups}),
         subject.model,
