@@ -48,6 +48,9 @@ DISGUISES = {
 LOOKED_AT = 1000
 """Rows of a column of text that are looked at to see whether it holds numbers in disguise."""
 
+EMPTY = "no values"
+"""What a column holds of which nothing is there."""
+
 _SEPARATOR = re.compile(r"[_.:/| -]")
 _LETTERS = re.compile(r"[^\W\d_]+(?=[\W\d_])")
 _AWKWARD = re.compile(r"[]*?[,;'\"\\]")
@@ -72,6 +75,25 @@ def _has_number(column):
         return bool(pd.to_numeric(column, errors="coerce").notna().any())
     except (TypeError, ValueError):  # lists and the like
         return False
+
+
+def kinds_of(frame):
+    """Return what each column holds in words, by name: versions of pandas call text by different names."""
+    filled, numeric = frame.notna().any(axis=0).to_numpy(), set(numeric_names(frame))
+    found = {}
+    for name, dtype, some in zip(frame.columns, frame.dtypes, filled, strict=True):
+        words = "text" if dtype.kind in "OUT" else str(dtype)
+        numbers = dtype.kind in "iufb" or (name in numeric and _all_numbers(frame[name]))
+        found[name] = EMPTY if not some else "numbers" if numbers else words
+    return found
+
+
+def _all_numbers(column):
+    """Whether all objects of a column that are there are numbers; some are."""
+    import pandas as pd
+
+    there = column.dropna()
+    return bool(there.dtype.kind == "O" and pd.to_numeric(there, errors="coerce").notna().all())
 
 
 def disguised(frame, names):

@@ -12,6 +12,7 @@ from localmkl._checks import listed
 from localmkl._spelling import meant
 from localmkl.cli.columns import (
     DISGUISES,
+    EMPTY,
     ROW_NAMES,
     as_read,
     column_groups,
@@ -229,6 +230,9 @@ def default_kernels(content):
         )
     said += _in_disguise("left out as text that looks", odd)
     said += _in_disguise("read as categories that look", disguised(frame, words))
+    empty = [name for name in others if not frame[name].notna().any()]
+    others = [name for name in others if name not in empty]
+    said += f" (left out, {EMPTY}: {listed(empty)})" if empty else ""
     said += f" (left out, neither numbers nor text: {listed(others)})" if others else ""
     return given, said + _left_out(content)
 

@@ -4,7 +4,7 @@ import numpy as np
 
 from localmkl._checks import listed
 from localmkl._resources import available_memory
-from localmkl.cli.columns import as_numbers, is_plain, numeric_names
+from localmkl.cli.columns import as_numbers, is_plain, kinds_of, numeric_names
 from localmkl.cli.files import GRAMS, MATRIX, SEQUENCES, TABLE, VIEWS
 from localmkl.cli.kernels import default_kernels, row_names
 from localmkl.cli.truth import on_labelled
@@ -210,7 +210,7 @@ def _held(content):
         return _held_views(content.parts)
     if content.kind == TABLE:
         columns = {name: str(kind) for name, kind in rows.dtypes.items()}
-        shown = listed([f"{name} ({_content_of(dtype)})" for name, dtype in rows.dtypes.items()], 8)
+        shown = listed([f"{name} ({what})" for name, what in kinds_of(rows).items()], 8)
         gaps = {name: int(rows[name].isna().sum()) for name in numeric_names(rows)}
         gaps = {name: count for name, count in gaps.items() if count}
         counted = listed([f"{name} ({count})" for name, count in gaps.items()], 8)
@@ -228,11 +228,6 @@ def _held(content):
     only = "" if rows.shape[0] == rows.shape[1] else "; not square: new rows to predict, or no Grams"
     shape = f"{rows.n_kernels} Grams, {rows.shape[0]} x {rows.shape[1]}, {rows.dtype}{only}"
     return {"shape": [rows.n_kernels, *rows.shape]}, [f"shape      {shape}"]
-
-
-def _content_of(dtype):
-    """Return what a column holds in a word: versions of pandas call text by different names."""
-    return "numbers" if dtype.kind in "iuf" else "text" if dtype.kind in "OUT" else str(dtype)
 
 
 def _held_views(parts):
