@@ -50,6 +50,8 @@ def test_regression_scores_are_those_that_the_rows_define(call, table, patients)
     guess = pd.read_csv("p.csv")["prediction"]
     error = root_mean_squared_error(patients["view0_0"][N_TRAIN : N_TRAIN + 1], guess)
     assert said.json() == {"out": "p.csv", "rows": 1, "RMSE": pytest.approx(error)}
+    assert call("predict", "model.localmkl", "one.csv", "--out", "p.csv").out == "1 prediction: p.csv\n"
+    assert "kind       table, 1 row\n" in call("info", "one.csv").out
     call("report", "model.localmkl", "one.csv", "--out", "r.html")
     assert "The prediction is off by" in (said.path / "r.html").read_text("utf-8")
     patients[N_TRAIN:].assign(view0_0="high").to_csv("words.csv", index=False)

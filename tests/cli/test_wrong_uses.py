@@ -256,7 +256,9 @@ def test_models_that_cannot_be_read(call, table, fasta, tmp_path):
     ):
         for name in ("half.localmkl", "junk.localmkl"):
             arguments = [name if word == "MODEL" else word for word in command]
-            assert "is not a localmkl model" in refused(call, *arguments, code=FAILED, out="x")
+            words = refused(call, *arguments, code=FAILED, out="x")
+            assert "is not a localmkl model" in words
+            assert words.rstrip().endswith("; models are written by 'localmkl fit'.")
         arguments = ["absent.localmkl" if word == "MODEL" else word for word in command]
         assert "is not there" in refused(call, *arguments, code=FAILED, out="x")
     wrong = refused(call, "predict", "m.localmkl", fasta.new, "--out", "x", code=FAILED, out="x")

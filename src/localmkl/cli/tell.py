@@ -8,6 +8,7 @@ from localmkl.cli.columns import as_numbers, is_plain, kinds_of, numeric_names
 from localmkl.cli.files import GRAMS, MATRIX, SEQUENCES, TABLE, VIEWS
 from localmkl.cli.kernels import default_kernels, row_names
 from localmkl.cli.truth import on_labelled
+from localmkl.cli.voice import n_of
 from localmkl.cli.words import CLUSTERINGS, in_words
 
 EQUAL = "all one (UNIF): nothing was learned about which kernel matters"
@@ -176,7 +177,7 @@ def describe_data(content):
     record = {"file": files, "kind": content.kind, "rows": n_rows, "default_kernels": said, "kernels": words}
     held, lines = _held(content)
     record |= held
-    lines.insert(0, f"kind       {content.kind}, {n_rows} rows")
+    lines.insert(0, f"kind       {content.kind}, {n_of(n_rows, 'row')}")
     if content.y is not None:
         labels, counts = np.unique(on_labelled(content.y), return_counts=True)
         record["labels"] = {str(label): int(count) for label, count in zip(labels, counts, strict=True)}
@@ -200,7 +201,7 @@ def describe_data(content):
 
 def _without(n_rows):
     """Return the end of a line that counts labels: how many rows have none."""
-    return f"; {n_rows} row{'s' * (n_rows > 1)} without one" if n_rows else ""
+    return f"; {n_of(n_rows, 'row')} without one" if n_rows else ""
 
 
 def _held(content):
@@ -236,9 +237,8 @@ def _held_views(parts):
     for view, part in parts.items():
         held, told = _held(part)
         records[view] = {"file": str(part.path), "kind": part.kind, "rows": len(part), **held}
-        lines.append(
-            f"{view:<10} {part.kind}, {len(part)} rows; {'; '.join(' '.join(line.split()) for line in told)}"
-        )
+        what = "; ".join(" ".join(line.split()) for line in told)
+        lines.append(f"{view:<10} {part.kind}, {n_of(len(part), 'row')}; {what}")
     obs = {str(part.path): list(part.obs) for part in parts.values() if part.obs is not None}
     for path, names in obs.items():
         whose = f"of {path}: " if len(obs) > 1 else ""

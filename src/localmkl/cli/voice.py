@@ -35,6 +35,7 @@ LONGEST_SENTENCE = 1000
 SPOKEN = {
     "raise `max_iter` or `tol`": "raise --tol",
     "pass `header=False`": "say --no-header",
+    "models are written by `localmkl.save`": "models are written by 'localmkl fit'",
     "name classes of theirs in `trusted`": "use models with classes of theirs in Python",
     "`n_clusters`": "--clusters",
     "1/n_clusters": "1/clusters",
