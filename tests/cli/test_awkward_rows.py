@@ -50,12 +50,55 @@ def test_regression_scores_are_those_that_the_rows_define(call, table, patients)
     guess = pd.read_csv("p.csv")["prediction"]
     error = root_mean_squared_error(patients["view0_0"][N_TRAIN : N_TRAIN + 1], guess)
     assert said.json() == {"out": "p.csv", "rows": 1, "RMSE": pytest.approx(error)}
+    assert call("predict", "model.localmkl", "one.csv", "--out", "p.csv").out == "1 prediction: p.csv\n"
+    assert "kind       table, 1 row\n" in call("info", "one.csv").out
     call("report", "model.localmkl", "one.csv", "--out", "r.html")
     assert "The prediction is off by" in (said.path / "r.html").read_text("utf-8")
     patients[N_TRAIN:].assign(view0_0="high").to_csv("words.csv", index=False)
     for command in ("predict", "report"):
         said = call(command, "model.localmkl", "words.csv", "--out", "x", code=1)
         assert said.err == "Error: The targets of 'words.csv' must be numbers as in the fit, got 'high'.\n"
+
+
+def test_rows_with_labels_are_scored_where_others_have_none(call, model, patients):
+    frame = patients[N_TRAIN:].reset_index(drop=True)
+    frame.loc[[3, 20], "state"] = None
+    for name in ("gaps.csv", "gaps.parquet"):
+        getattr(frame, f"to_{name[5:]}")(name, index=False)
+        said = call("predict", model, name, "--out", "p.csv")
+        there = frame["state"].notna()
+        expected = accuracy_score(frame["state"][there], pd.read_csv("p.csv")["label"][there])
+        assert f"accuracy {expected:.4f}, AUC" in said.err
+        assert said.err.endswith(" on 38 of 40 rows; the others have no label\n")
+        assert said.out == "40 predictions: p.csv\n"
+        said = call("report", model, name, "--out", "r.html", "--no-baselines")
+        assert said.err == f"The report is on 38 of 40 rows of '{name}'; the others have no label.\n"
+        assert "38 samples" in (said.path / "r.html").read_text("utf-8")
+        said = call("info", name, "--target", "state")
+        assert "; 2 rows without one\n" in said.out
+        assert call("info", name, "--target", "state", "--json").json()["unlabelled"] == 2
+    frame.loc[:4, "state"] = "dead"
+    frame.to_csv("strange.csv", index=False)
+    said = call("predict", model, "strange.csv", "--out", "p.csv").err
+    assert " on 34 of 40 rows; without a label: 1, with labels new to the model: 5 (dead)" in said
+
+
+def test_numbers_and_sequences_are_scored_where_others_have_no_target(call, table, fasta, patients):
+    call("fit", table.train, "--target", "view0_0", "--regression", "--method", "unif", "--names", "id")
+    frame = patients[N_TRAIN:].assign(view0_0=patients["view0_0"].where(patients.index % 2 == 0))
+    frame.to_csv("gaps.csv", index=False)
+    said = call("predict", "model.localmkl", "gaps.csv", "--out", "p.csv", "--json")
+    there = frame["view0_0"].notna().to_numpy()
+    error = root_mean_squared_error(frame["view0_0"][there], pd.read_csv("p.csv")["prediction"][there])
+    assert said.json()["RMSE"] == pytest.approx(error)
+    assert " on 20 of 40 rows; the others have no label\n" in said.err
+    call("report", "model.localmkl", "gaps.csv", "--out", "r.html", "--no-baselines")
+    call("fit", fasta.train, "--method", "unif", "--out", "sites.localmkl")
+    records = fasta.train.read_text().split(">")[1:31]
+    records[4] = records[4].replace(" label=", " unlike ")
+    (said.path / "some.fa").write_text("".join(f">{record}" for record in records))
+    said = call("predict", "sites.localmkl", "some.fa", "--out", "p.csv").err
+    assert " on 29 of 30 rows, 29 of which the model was trained on; the others have no label\n" in said
 
 
 def test_what_a_report_lacks_is_said_on_the_command_line(call, table, grams):
@@ -67,7 +110,7 @@ def test_what_a_report_lacks_is_said_on_the_command_line(call, table, grams):
     assert "Cross-validated on the training data" in (said.path / "report.html").read_text("utf-8")
     call("fit", table.train, "--target", "state", "--method", "unif")
     said = call("report", "model.localmkl", table.new, "--out", "r.html")
-    assert "new.parquet' lacks labels, of all rows or some: nothing is said about quality." in said.err
+    assert "new.parquet' lacks labels: nothing is said about quality." in said.err
 
 
 def test_a_model_that_did_not_converge_is_named_when_it_is_used(call, model, table):

@@ -6,6 +6,7 @@ import sys
 import zipfile
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from localmkl.cli.columns import identifiers, numeric_names
@@ -90,6 +91,66 @@ def test_labels_that_differ_as_text_stay_different_to_the_predictions(call, tmp_
     said = call("fit", "t.csv", "--target", "state", "--kernels", "rbf columns=a", "--json")
     assert said.json()["classes"] == ["01", "1", "10", "1_0"]
     assert "'01' and '1' are kept apart, although they are the same number" in said.err
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_labels_that_differ_by_capitals_alone_are_kept_apart_and_said(call, ending):
+    rows = pd.DataFrame({"a": range(30), "state": ["Sick", "well", "sick"] * 10})
+    getattr(rows, f"to_{ending}")(f"t.{ending}", index=False)
+    said = call("fit", f"t.{ending}", "--target", "state", "--kernels", "rbf columns=a", "--json")
+    assert said.json()["classes"] == ["Sick", "sick", "well"]
+    assert said.err.startswith(
+        "Warning: The labels 'Sick' and 'sick' are kept apart, although they differ by capitals alone; write "
+        "them one way if they mean the same.\n"
+    )
+
+
+def test_groups_of_new_rows_that_may_be_those_of_the_fit_are_said(call):
+    rng = np.random.default_rng(0)
+    rows = pd.DataFrame({"a": rng.normal(size=40), "state": ["no", "yes"] * 20, "site": [1, 1, 3, 3] * 10})
+    rows.to_csv("t.csv", index=False)
+    call("fit", "t.csv", "--target", "state", "--groups", "site", "--kernels", "rbf columns=a")
+    assert "kept apart" not in call("predict", "model.localmkl", "t.csv", "--out", "p.csv").err
+    rows.astype({"site": float}).to_csv("new.csv", index=False)
+    said = call("predict", "model.localmkl", "new.csv", "--out", "p.csv").err
+    assert "Warning: The group '1' of the model and '1.0' of 'new.csv' are kept apart, although they" in said
+    assert "groups that the model has not seen (1.0, 3.0)" in said
+
+
+def test_numbers_in_disguise_are_said_to_be_some_and_how_to_write_them(call, tmp_path):
+    rng = np.random.default_rng(0)
+    y, numbers = rng.integers(0, 2, 40), rng.normal(size=40).round(3)
+    columns = {
+        "cost": [f'"{value:,}"' for value in rng.integers(1000, 10**6, 40)],
+        "dose": [f'"{value:.3f}"'.replace(".", ",") for value in numbers],
+        "share": [f"{value:.1f} %" for value in 100 * numbers],
+        "few": [f"{value} %" for value in rng.integers(1, 5, 40)],
+    }
+    write_columns(tmp_path / "x.csv", {**columns, "age": rng.integers(20, 90, 40), "y": y})
+    told = [
+        "looks like numbers with commas between thousands: cost; write them without commas)",
+        "(left out as text that looks like numbers with decimal commas: dose; write them with points)",
+        "(left out as text that looks like numbers with percent signs: share; write them without the sign)",
+        "(read as categories that look like numbers with percent signs: few; write them without the sign)",
+    ]
+    for said in (call("info", "x.csv", "--target", "y").out, call("fit", "x.csv", "--target", "y").err):
+        assert all(one in said for one in told)
+        assert "name it in --kernels" not in said
+    given = ["fit", "x.csv", "--target", "y", "--kernels"]
+    said = call(*given, "rbf columns=share", code=1).err
+    assert "; where it holds numbers with percent signs, write them without the sign.\n" in said
+    write_columns(tmp_path / "none.csv", {"dose": columns["dose"], "y": y})
+    assert call("fit", "none.csv", "--target", "y", code=1).err.endswith(
+        ", it has none; where columns look like numbers with decimal commas (dose), write them with points.\n"
+    )
+    for dose, advice in (("0,5", "commas and decimal points"), ("0.5", "commas")):
+        (tmp_path / "semi.csv").write_text(f"dose;y\n{dose};1\n1;0\n")
+        assert call("info", "semi.csv", code=1).err.endswith(f"; save it with {advice}.\n")
+
+
+def write_columns(path, columns):
+    rows = zip(*columns.values(), strict=True)
+    path.write_text("\n".join([",".join(columns), *(",".join(map(str, row)) for row in rows)]) + "\n")
 
 
 @pytest.mark.parametrize("name", ["x.csv", "x.fa", "x.npy", "x.npz", "x.mat", "x.parquet", "x.fa.gz"])

@@ -309,7 +309,74 @@ def test_matrix_market_and_omics_files_from_fit_to_predictions(call, tmp_path):
     assert "(rna 60, half 30)" in call("fit", "both.h5mu", "--target", "state").err
     call("predict", "model.localmkl", "both.h5mu", "--out", "p.csv")
     assert "half       matrix, 30 rows; columns 9" in call("info", "both.h5mu").out
+    told = call("info", "cells.h5ad", "both.h5mu").out
+    assert "obs        of cells.h5ad: state\nobs        of both.h5mu: " in told
+    both.obs.loc[both.obs_names[:4], "state"] = np.nan
+    both.write_h5mu("some.h5mu")
+    assert " on 56 of 60 rows" in call("predict", "model.localmkl", "some.h5mu", "--out", "p.csv").err
+    assert "; 4 rows without one\n" in call("info", "some.h5mu", "--target", "state").out
     (tmp_path / "words.names").unlink()
     assert (
         "in a file of its name that ends in .names" in call("fit", "words.mtx", "--target", "x", code=1).err
     )
+
+
+def test_columns_of_obs_are_named_where_target_or_groups_are_none_of_them(call):
+    anndata, mudata = pytest.importorskip("anndata"), pytest.importorskip("mudata")
+    rng = np.random.default_rng(0)
+    names = [f"c{i}" for i in range(30)]
+    obs = pd.DataFrame({"label": rng.choice(["a", "b"], 30), "batch": rng.choice(["x", "y"], 30)}, names)
+    rna = anndata.AnnData(rng.normal(size=(30, 3)), obs=obs)
+    prot = anndata.AnnData(rng.normal(size=(30, 4)), obs=pd.DataFrame(index=names))
+    prot.var_names = [f"p{k}" for k in range(4)]
+    rna.write_h5ad("rna.h5ad")
+    mudata.MuData({"rna": rna, "prot": prot}).write_h5mu("both.h5mu")
+    for slip in ("rna:lable", "label", "lable"):
+        said = call("fit", "both.h5mu", "--target", slip, code=1).err
+        assert said == (
+            f"Error: --target must be in one of the files, none has {slip!r}; 'both.h5mu' has rna:label, "
+            "rna:batch in obs; did you mean 'rna:label'?\n"
+        )
+    said = call("fit", "both.h5mu", "--target", "rna:label", "--groups", "bach", code=1).err
+    assert said.endswith("'both.h5mu' has rna:label, rna:batch in obs; did you mean 'rna:batch'?\n")
+    said = call("fit", "rna.h5ad", "--target", "lab", code=1).err
+    assert said.endswith("'rna.h5ad' has label, batch in obs; did you mean 'label'?\n")
+    assert "'rna.h5ad' has label, batch in obs." in call("fit", "rna.h5ad", code=2).err
+    assert "obs        rna:label, rna:batch\n" in call("info", "both.h5mu").out
+    record = call("info", "rna.h5ad", "--target", "label", "--json").json()
+    assert record["obs"] == {"rna.h5ad": ["label", "batch"]}
+    prot.write_h5ad("bare.h5ad")
+    said = call("fit", "bare.h5ad", "--target", "label", code=1).err
+    assert said.endswith("none has 'label'; 'bare.h5ad' has no columns in obs.\n")
+
+
+def test_only_samples_that_are_used_need_a_group_and_those_without_are_named(call):
+    anndata, mudata = pytest.importorskip("anndata"), pytest.importorskip("mudata")
+    rng = np.random.default_rng(0)
+    names = [f"c{i}" for i in range(40)]
+    obs = pd.DataFrame({"label": ["a", "b"] * 20, "batch": ["x", "x", "y", "y"] * 10}, names)
+    both = {
+        "rna": anndata.AnnData(rng.normal(size=(30, 3)), obs=obs[:30]),
+        "prot": anndata.AnnData(rng.normal(size=(40, 4)), obs=pd.DataFrame(index=names)),
+    }
+    both["prot"].var_names = [f"p{k}" for k in range(4)]
+    mudata.MuData(both).write_h5mu("both.h5mu")
+    order = ["--target", "rna:label", "--groups", "rna:batch"]
+    said = call("fit", "both.h5mu", *order).err
+    assert "Left out, without a label: 10 samples (c30, c31" in said
+    obs.loc["c7", "batch"] = None
+    both["rna"].obs = obs[:30]
+    mudata.MuData(both).write_h5mu("gap.h5mu")
+    said = call("fit", "gap.h5mu", *order, code=1).err
+    assert said == (
+        "Error: 'gap.h5mu', sample 'c7': must have a value in 'rna:batch' of --groups, got none; fill it in, "
+        "or leave the row out.\n"
+    )
+    obs.rename_axis("name").to_csv("obs.csv")
+    pd.DataFrame(rng.normal(size=(40, 2)), names).rename_axis("name").to_csv("rows.csv")
+    order = ["--target", "label", "--groups", "batch", "--names", "name"]
+    said = call("fit", "rows.csv", "obs.csv", *order, code=1).err
+    assert "'obs.csv', line 9: must have a value in 'batch' of --groups, got none" in said
+    obs.loc["c7", "label"] = None
+    obs.rename_axis("name").to_csv("obs.csv")
+    assert "without a label: 1 sample (c7)." in call("fit", "rows.csv", "obs.csv", *order, "--force").err

@@ -120,6 +120,22 @@ def test_predictions_of_pieces_are_those_of_the_whole(call, table, in_pieces, mo
         pd.testing.assert_frame_equal(other, whole, atol=1e-9)
 
 
+def test_rows_of_pieces_are_scored_where_others_have_no_label(call, table, fasta, in_pieces, monkeypatch):
+    fit(call, table)
+    frame = pd.read_csv(table.train)
+    frame.loc[[2, *range(30, 80)], "state"] = None  # all of some pieces
+    frame.to_csv("gaps.csv", index=False)
+    frame.to_parquet("gaps.parquet", index=False)
+    call("fit", fasta.train, "--method", "unif", "--out", "sites.localmkl", "--rank", 10)
+    fasta.train.write_text(fasta.train.read_text().replace(" label=", " unlike ", 60))
+    given = [("model", "gaps.csv", 39), ("model", "gaps.parquet", 39), ("sites", fasta.train, 30)]
+    told = [call("predict", f"{model}.localmkl", file, "--out", "p.csv").err for model, file, _ in given]
+    monkeypatch.setattr(files, "LARGE_BYTES", 2**28)
+    for said, (model, file, count) in zip(told, given, strict=True):
+        assert f" on {count} of 90 rows" in said
+        assert said == call("predict", f"{model}.localmkl", file, "--out", "p.csv").err
+
+
 def test_ctrl_c_keeps_the_features_and_the_same_command_goes_on(call, table, in_pieces, monkeypatch):
     with monkeypatch.context() as patched:
         write = feature_file.FeatureFile._write

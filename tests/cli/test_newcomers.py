@@ -1,6 +1,7 @@
 """A newcomer's first hour: awkward tables, slips of the pen, and what is said of them."""
 
 import re
+from decimal import Decimal
 from pathlib import Path
 
 import numpy as np
@@ -112,6 +113,37 @@ def test_info_counts_gaps_and_says_what_fills_them(call, awkward):
     assert "gaps       CRP (mg/l) (10); fit with --impute median to fill them\n" in said
     assert "kernels    linear; rbf:0.1,1,10; rbf on each of 2 columns" in said
     assert call("info", "awkward.csv", "--json").json()["gaps"] == {"CRP (mg/l)": 10}
+
+
+def test_info_calls_columns_what_they_are_used_as(call, awkward):
+    more = {
+        "price": [Decimal(age) / 4 for age in awkward["Age"]],
+        "smokes": (awkward["Age"] > 60).astype(object).where(awkward.index != 7),
+        "void": np.nan,
+        "doubtful": awkward["Age"].astype(object).where(awkward.index != 7, "old"),
+        "flag": pd.array([True, None] * (len(awkward) // 2), dtype="boolean"),
+        "when": pd.Timestamp("2024-01-01"),
+    }
+    awkward[["Age", "Stage"]].assign(**more).drop(columns="doubtful").to_parquet("typed.parquet")
+    awkward[["Age", "Stage"]].assign(**more).drop(columns=["when", "flag"]).to_csv("text.csv", index=False)
+    said = call("info", "typed.parquet").out
+    told = "Age (numbers), Stage (text), price (numbers), smokes (numbers), void (no values), flag (numbers)"
+    assert f"columns    {told}, when (date" in said
+    assert "(left out, no values: void) (left out, neither numbers nor text: when)" in said
+    said = call("info", "text.csv").out
+    told = "Age (numbers), Stage (text), price (numbers), smokes (numbers), void (no values), doubtful (text)"
+    assert f"columns    {told}\n" in said
+
+
+@pytest.mark.parametrize("kind", ["Int64", "boolean", "float64"])
+def test_a_gap_in_a_file_that_knows_types_is_refused_as_one_in_a_text(call, awkward, kind):
+    column = (awkward["Age"] > 60).astype("Int64").where(awkward.index != 7).astype(kind)
+    awkward[["Age", "Outcome"]].assign(smokes=column).to_parquet("typed.parquet")
+    said = call("fit", "typed.parquet", "--target", "Outcome", code=FAILED).err
+    assert said == (
+        "Error: 'typed.parquet', row 7: the column 'smokes' must hold numbers, got an empty field; "
+        "correct it, or do without the column, or fit with --impute median to fill gaps.\n"
+    )
 
 
 @pytest.mark.parametrize("mark", ["-", "?", "missing"])

@@ -256,7 +256,9 @@ def test_models_that_cannot_be_read(call, table, fasta, tmp_path):
     ):
         for name in ("half.localmkl", "junk.localmkl"):
             arguments = [name if word == "MODEL" else word for word in command]
-            assert "is not a localmkl model" in refused(call, *arguments, code=FAILED, out="x")
+            words = refused(call, *arguments, code=FAILED, out="x")
+            assert "is not a localmkl model" in words
+            assert words.rstrip().endswith("; models are written by 'localmkl fit'.")
         arguments = ["absent.localmkl" if word == "MODEL" else word for word in command]
         assert "is not there" in refused(call, *arguments, code=FAILED, out="x")
     wrong = refused(call, "predict", "m.localmkl", fasta.new, "--out", "x", code=FAILED, out="x")
@@ -309,6 +311,29 @@ def test_a_class_too_rare_for_the_folds(call, tmp_path):
     (tmp_path / "rare.csv").write_text("\n".join(["a,kind", *rows]))
     words = refused(call, "tune", "rare.csv", "--target", "kind", code=FAILED)
     assert "The class 'rare' has 2 rows, too few for 5 folds; give fewer --folds" in words
+    (tmp_path / "rare.csv").write_text("\n".join(["a,kind", *rows[1:]]))
+    words = refused(call, "tune", "rare.csv", "--target", "kind", code=FAILED)
+    assert "The class 'rare' has 1 row, and cross-validation needs two or more; give more rows" in words
+    assert "folds" not in words
+    words = call("fit", "rare.csv", "--target", "kind", bare=False).err
+    assert "The class 'rare' has 1 row, too few for cross-validation: not tuned." in words
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "words"),
+    [
+        ("--C", "0", "--C must be greater than 0, got 0."),
+        ("--C", "1,-1", "--C must be greater than 0, got -1."),
+        ("--p", "0.5", "--p must be at least 1, got 0.5."),
+        ("--shared", "2", "--shared must be at least 0 and at most 1, got 2."),
+        ("--clusters", "0", "--clusters must be an integer of at least 1, got 0."),
+        ("--evenness", "2", "--evenness must be greater than 0 and at most 1, got 2."),
+    ],
+)
+def test_a_value_that_cannot_be_is_refused_alike_with_and_without_a_search(call, table, option, value, words):
+    for command in (["fit", "--no-tune"], ["fit", "--tune"], ["tune"]):
+        options = [*command, table.train, "--target", "state", option, value]
+        assert call(*options, code=FAILED, bare=False).err == f"Error: {words}\n"
 
 
 def test_a_checkpoint_of_another_search(call, table, tmp_path):

@@ -15,6 +15,7 @@ from localmkl.cli.voice import (
     Misuse,
     Voice,
     end_on_signals,
+    n_of,
     sentence,
     stop_on_signals,
 )
@@ -294,7 +295,7 @@ def predict(
         scores, said = tally.score()
         if out is not None:
             record = {"out": str(out), "rows": tally.n_rows, **scores}
-            voice.result(record, f"{tally.n_rows} predictions: {out}")
+            voice.result(record, f"{n_of(tally.n_rows, 'prediction')}: {out}")
         for note in filter(None, (*joined, said, subject.unfinished)):
             voice.note(note)
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from localmkl._checks import is_missing, listed
 from localmkl._spelling import meant
+from localmkl.datasets.delimited import DECIMAL_COMMA
 
 LARGEST_NUMBER = 1e100
 """Numbers of this size may be squared and summed: 1e200 times any number of columns is below 1e308."""
@@ -30,6 +31,25 @@ MOST_WORDS, ROWS_A_WORD = 20, 5
 
 GAP_MARKS = frozenset(("-", "--", ".", "..", "?", "*", "n.a.", "none", "nil", "missing", "unknown"))
 """Words, in small letters, that people write for a gap, and that are not read as one."""
+
+DISGUISES = {
+    "numbers with commas between thousands": (
+        re.compile(r"\s*[+-]?[1-9][0-9]{0,2}(?:,[0-9]{3})+(?:\.[0-9]+)?\s*"),
+        "write them without commas",
+    ),
+    "numbers with decimal commas": (DECIMAL_COMMA, "write them with points"),
+    "numbers with percent signs": (
+        re.compile(r"\s*[+-]?[0-9]+(?:[.,][0-9]+)?\s*%\s*"),
+        "write them without the sign",
+    ),
+}
+"""What words may look like that are no numbers here: how they are written, and what to do."""
+
+LOOKED_AT = 1000
+"""Rows of a column of text that are looked at to see whether it holds numbers in disguise."""
+
+EMPTY = "no values"
+"""What a column holds of which nothing is there."""
 
 _SEPARATOR = re.compile(r"[_.:/| -]")
 _LETTERS = re.compile(r"[^\W\d_]+(?=[\W\d_])")
@@ -57,6 +77,43 @@ def _has_number(column):
         return False
 
 
+def kinds_of(frame):
+    """Return what each column holds in words, by name: versions of pandas call text by different names."""
+    filled, numeric = frame.notna().any(axis=0).to_numpy(), set(numeric_names(frame))
+    found = {}
+    for name, dtype, some in zip(frame.columns, frame.dtypes, filled, strict=True):
+        words = "text" if dtype.kind in "OUT" else str(dtype)
+        numbers = dtype.kind in "iufb" or (name in numeric and _all_numbers(frame[name]))
+        found[name] = EMPTY if not some else "numbers" if numbers else words
+    return found
+
+
+def _all_numbers(column):
+    """Whether all objects of a column that are there are numbers; some are."""
+    import pandas as pd
+
+    there = column.dropna()
+    return bool(there.dtype.kind == "O" and pd.to_numeric(there, errors="coerce").notna().all())
+
+
+def disguised(frame, names):
+    """Return those of some columns of text that hold numbers in a disguise, by its name in `DISGUISES`.
+
+    More than half of the words must look so; of two disguises, the one of more words counts.
+    """
+    found: dict[str, list[str]] = {}
+    for name in names:
+        words = [cell for cell in frame[name].iloc[:LOOKED_AT].tolist() if isinstance(cell, str)]
+        looks = {
+            what: sum(pattern.fullmatch(word) is not None for word in words)
+            for what, (pattern, _) in DISGUISES.items()
+        }
+        most = max(looks, key=looks.__getitem__)
+        if 2 * looks[most] > len(words):
+            found.setdefault(most, []).append(name)
+    return found
+
+
 def word_names(frame):
     """Return the columns of text that hold few different words, and so categories."""
     numeric = set(numeric_names(frame))
@@ -68,10 +125,12 @@ def word_names(frame):
 def identifiers(frame):
     """Return the columns that only number the rows, a set, unless there is nothing else.
 
-    They hold whole numbers, all different, and are called so (id, sample_no ...) or count: 17, 18, 19 ...,
-    in any order where columns have no names but 1, 2, 3 ...: a column with a name may hold ranks.
+    They hold whole numbers, all different, none missing, and are called so (id, sample_no ...) or count: 17,
+    18, 19 ..., in any order where columns have no names but 1, 2, 3 ...: a column with a name may hold ranks.
     """
-    kinds = [(name, dtype.kind) for name, dtype in zip(frame.columns, frame.dtypes, strict=True)]
+    filled = frame.notna().all(axis=0).to_numpy()
+    columns = zip(frame.columns, frame.dtypes, filled, strict=True)
+    kinds = [(name, dtype.kind) for name, dtype, all_there in columns if all_there]
     whole = [name for name, kind in kinds if kind in "iu"]
     numbers, nameless = frame[whole].to_numpy(), [name.isdecimal() for name in whole]
     steps = np.diff(np.where(nameless, np.sort(numbers, axis=0), numbers), axis=0)
@@ -237,11 +296,16 @@ def as_numbers(content, frame, columns, gaps=()):
 
 def _refuse_entry(content, name, row, number):
     place, came = content.place(row, name)
-    came = content.rows[name].iloc[row] if came is None else came
+    (value,) = content.rows[name].iloc[[row]].tolist()
+    missing = is_missing(value)
+    if came is None:  # files that know types have no text
+        came = "" if missing else value
     expected = "numbers" if np.isnan(number) else f"numbers up to {LARGEST_NUMBER:.0e} in size"
-    hint = ", or fit with --impute median to fill gaps" if is_missing(content.rows[name].iloc[row]) else ""
+    hint = ", or fit with --impute median to fill gaps" if missing else ""
     if str(came).strip().lower() in GAP_MARKS:
         hint = "; leave a field empty that stands for a gap, and fit with --impute median"
+    for what, (pattern, cure) in DISGUISES.items():
+        hint += f"; where it holds {what}, {cure}" if pattern.fullmatch(str(came)) else ""
     raise ValueError(
         f"{str(content.path)!r}, {place}: the column {name!r} must hold {expected}, "
         f"got {'an empty field' if came == '' else repr(came)}; correct it, or do without the column"

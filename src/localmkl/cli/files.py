@@ -23,13 +23,14 @@ from localmkl._checks import is_missing, listed
 from localmkl._resources import available_memory
 from localmkl._spelling import meant
 from localmkl._warnings import warn
+from localmkl.cli.truth import with_gaps
 from localmkl.cli.voice import Misuse
 from localmkl.datasets.delimited import field_at
 from localmkl.datasets.fasta import read_fasta, read_header_values, read_label_file
 from localmkl.datasets.gram_files import read_grams, read_row_variable
 from localmkl.datasets.labels import MISSING, as_labels
 from localmkl.datasets.opening import OPENERS, check_regular, file_kind, read_text
-from localmkl.datasets.tables import column_labels, joined_labels, read_table, table_pieces, unlabelled
+from localmkl.datasets.tables import joined_labels, read_table, table_pieces, unlabelled
 
 TABLE, SEQUENCES, GRAMS = "table", "sequences", "grams"
 MATRIX, OMICS, VIEWS = "matrix", "omics", "views"
@@ -115,6 +116,7 @@ class Content:
     kind : one of KINDS
     rows : DataFrame, ndarray of str, or GramStack
     y : ndarray or None
+        Labels; None in it where a row, which need not have one, has none.
     names : ndarray of str, or None
     train : tuple (rows, y), or None
         Of a Gram file with all rows: the training rows of a model among them.
@@ -136,6 +138,8 @@ class Content:
         Names of the columns of a matrix, where they have names.
     said : tuple of str
         What is to be said of how files were joined.
+    obs : tuple of str, or None
+        Of a view of an AnnData or MuData file: the columns of its `obs`.
     """
 
     path: Path
@@ -153,6 +157,7 @@ class Content:
     files: tuple = ()
     columns: list | int | None = None
     said: tuple = ()
+    obs: tuple | None = None
 
     def __len__(self):
         return self.rows.shape[0]
@@ -340,12 +345,7 @@ def _labelled_sequences(path, asked):
     try:
         return replace(_sequences(path, read_fasta(path, labels=labels, unique_names=False)), groups=groups)
     except ValueError:
-        records = read_fasta(path, unique_names=asked.labels is not None)
-        if asked.labels is None:
-            values = read_header_values(path, asked.target or "label")
-        else:
-            given = read_label_file(asked.labels)
-            values = np.array([given.get(name) for name in records.names], dtype=object)
+        records, values = _header_or_file_values(path, asked)
         without = np.array([is_gap(value) for value in values], dtype=bool)
         if not without.any() or not has_labels(int(without.sum()), len(without)):
             raise
@@ -354,8 +354,17 @@ def _labelled_sequences(path, asked):
     return replace(content, y=as_labels(values[rows]), said=tuple(said))
 
 
+def _header_or_file_values(path, asked):
+    """Return the records of a FASTA file and what is written as their labels, None where nothing is."""
+    records = read_fasta(path, unique_names=asked.labels is not None)
+    if asked.labels is None:
+        return records, read_header_values(path, asked.target or "label")
+    given = read_label_file(asked.labels)
+    return records, np.array([given.get(name) for name in records.names], dtype=object)
+
+
 def read_rows(path, asked):
-    """Return the content of a file to predict; labels only where all are there."""
+    """Return the content of a file to predict, with the labels that are there."""
     path, kind = Path(path), kind_of(path)
     if kind == TABLE:
         if asked.labels is not None:
@@ -365,14 +374,11 @@ def read_rows(path, asked):
         content, y = Content(path, TABLE, frame, None, header=asked.header), None
         check_insisted(content, asked)
         if asked.target in frame.columns:
-            y, _ = column_labels(path, frame.pop(asked.target))
+            y = _labels_if_any(path, frame.pop(asked.target))
         names = asked.names if asked.names in frame.columns else None
         return set_apart(replace(content, y=y), names, asked.groups)
     if kind == SEQUENCES:
-        labels = f"header:{asked.target or 'label'}"
-        required = labels if asked.labels is None and asked.target in asked.insisted else asked.labels
-        found = _with_labels_if_any(read_fasta, path, required, labels, unique_names=False)
-        content = _sequences(path, found)
+        content = _sequences_to_predict(path, asked)
         if asked.groups is None:
             return content
         return replace(content, groups=_header_groups(path, asked.groups, required=False))
@@ -382,6 +388,25 @@ def read_rows(path, asked):
     if asked.labels is not None:
         y = _label_lines(asked.labels, len(grams))
     return Content(path, kind, grams, y, groups=_variable_if_any(path, asked.groups, len(grams)))
+
+
+def _labels_if_any(path, column):
+    """Return the labels in a column of a table, None where it has none."""
+    has = np.ones(len(column), dtype=bool)
+    has[unlabelled(path, column)] = False
+    return with_gaps(joined_labels(path, [column.to_numpy()[has]]) if has.any() else None, has)
+
+
+def _sequences_to_predict(path, asked):
+    """Return the records of a FASTA file with the labels that are there; where all are required, raise."""
+    labels = f"header:{asked.target or 'label'}"
+    required = labels if asked.labels is None and asked.target in asked.insisted else asked.labels
+    content = _sequences(path, _with_labels_if_any(read_fasta, path, required, labels, unique_names=False))
+    if content.y is not None:
+        return content
+    _, values = _header_or_file_values(path, asked)
+    has = np.array([not is_gap(value) for value in values], dtype=bool)
+    return replace(content, y=with_gaps(as_labels(values[has]), has))
 
 
 def check_insisted(content, asked):

@@ -30,6 +30,7 @@ from localmkl.cli.files import (
     read_rows,
     without_label,
 )
+from localmkl.cli.truth import with_gaps
 from localmkl.cli.voice import Misuse
 from localmkl.datasets.fasta import read_fasta, read_header_values, read_label_file
 from localmkl.datasets.labels import as_labels
@@ -85,7 +86,7 @@ def are_views(files):
 
 
 def read_any(texts, asked):
-    """Return the content of one file or several, as they are named; labels only where all are there."""
+    """Return the content of one file or several, as they are named, with the labels that are there."""
     files = named_files(texts)
     if are_views(files):
         return read_joined(files, asked, labelled=False)
@@ -102,7 +103,7 @@ def read_joined(files, asked, *, labelled):
         By the names of the views.
     asked : Asked
     labelled : bool
-        Whether samples without labels are left out, and said; else the labels are None if some are missing.
+        Whether samples without labels are left out, and said.
     """
     from localmkl.views import Views
 
@@ -112,11 +113,13 @@ def read_joined(files, asked, *, labelled):
         _check_names(part)
     names = list(dict.fromkeys(name for part in found.values() for name in part.names))
     labels, holder = _column_of("y", found, asked, labelled)
-    groups, _ = _column_of("groups", found, asked, labelled)
+    groups, grouping = _column_of("groups", found, asked, labelled)
     parts = {view: part for view, part in found.items() if part.rows is not None}
     if not parts:
         raise ValueError(f"At least one file must hold more than names and labels, got {listed(files)}.")
     chosen, said = _samples(names, parts, labels, holder, labelled)
+    if labelled and groups is not None:
+        _check_grouped(chosen, groups, grouping, asked.groups)
     parts = {view: _restricted(part, chosen) for view, part in parts.items()}
     numbers = {name: place for place, name in enumerate(chosen)}
     places = {view: [numbers[name] for name in part.names] for view, part in parts.items()}
@@ -218,10 +221,10 @@ def _read_omics(view, path, asked):
     views, obs, names = read_views(path)
     import pandas as pd  # the reader is there, and brings it
 
-    found = {}
+    found, known = {}, tuple(obs.columns.map(str))
     for own in views.names:
         rows, columns = views.rows(own), views.columns(own)
-        part = Content(path, MATRIX, rows, None, names[views.present(own)], columns=columns)
+        part = Content(path, MATRIX, rows, None, names[views.present(own)], columns=columns, obs=known)
         if isinstance(rows, np.ndarray):
             part = replace(part, kind=TABLE, rows=pd.DataFrame(rows, columns=columns), columns=None)
         found[view if own == ALONE else own] = part
@@ -267,8 +270,7 @@ def _column_of(what, parts, asked, labelled):
                 "rows into one file, or name two classes by --positive and --negative."
             )
         raise ValueError(
-            f"{option} must be in one of the files, none has {name!r}; {_columns(parts)}"
-            f"{meant(name, _all_columns(parts))}"
+            f"{option} must be in one of the files, none has {name!r}; {_columns(parts)}{_meant(name, parts)}"
         )
     if len(holders) > 1:
         raise ValueError(
@@ -278,25 +280,51 @@ def _column_of(what, parts, asked, labelled):
     (holder,) = holders
     values = getattr(holder, what)
     without = [row for row, value in enumerate(values) if value is None]
-    needed = what != "y" or not has_labels(len(without), len(values))
-    if without and labelled and needed:
-        place, _ = holder.place(without[0], name)
-        raise ValueError(
-            f"{str(holder.path)!r}, {place}: must have a value in {name!r} of {option}, got none; fill it "
-            "in, or leave the row out."
-        )
+    if what == "y" and labelled and not has_labels(len(without), len(values)):
+        raise ValueError(_no_value(holder, holder.names[without[0]], name, option))
     pairs = zip(holder.names, values, strict=True)
     return {sample: value for sample, value in pairs if value is not None}, holder
 
 
+def _check_grouped(chosen, groups, holder, name):
+    """Raise unless every sample that is used has a group."""
+    for sample in chosen:
+        if sample not in groups:
+            raise ValueError(_no_value(holder, sample, name, "--groups"))
+
+
+def _no_value(holder, sample, name, option):
+    """Return what is wrong with a sample that has no label or group: the line, if it has one, says where."""
+    rows = np.flatnonzero(holder.names == sample)
+    place = holder.place(rows[0], None)[0] if len(rows) else ""
+    place = place if place.startswith("line ") else f"sample {sample!r}"
+    return (
+        f"{str(holder.path)!r}, {place}: must have a value in {name!r} of {option}, got none; fill it in, or "
+        "leave the row out."
+    )
+
+
 def _columns(parts):
+    said = {}
+    for path, (columns, within) in _possible(parts).items():
+        said[path] = f"{str(path)!r} has {listed(columns) or 'no columns'}{within}"
+    return "; ".join(said.values()) or "none is a table"
+
+
+def _possible(parts):
+    """Return the columns that may be target or groups, by file, and where they are if not in its rows."""
+    found = {part.path: (part.obs, " in obs") for part in parts.values() if part.obs is not None}
     tables = [part for part in parts.values() if part.kind == TABLE and part.rows is not None]
-    said = [f"{str(part.path)!r} has {listed(part.rows.columns)}" for part in tables]
-    return "; ".join(said) or "none is a table"
+    return {part.path: (tuple(part.rows.columns), "") for part in tables} | found
 
 
-def _all_columns(parts):
-    return [name for part in parts.values() if hasattr(part.rows, "columns") for name in part.rows.columns]
+def _meant(name, parts):
+    """Do as `meant`, among all columns; of "rna:label", "label" will do too."""
+    columns = [column for own, _ in _possible(parts).values() for column in own]
+    short = {column.rpartition(":")[2]: column for column in reversed(columns)}
+    said = "." if name in short else meant(name, columns)
+    near = [column for own, column in short.items() if said == "." and meant(name, [own]) != "."]
+    return said if not near else f"; did you mean {short.get(name, near[0])!r}?"
 
 
 def _samples(names, parts, labels, holder, labelled):
@@ -337,10 +365,11 @@ def _restricted(part, chosen):
 
 
 def _values(labels, chosen):
-    """Return the labels of samples, None if some are missing."""
-    if labels is None or any(name not in labels for name in chosen):
+    """Return the labels of samples, None where one has none."""
+    has = np.array([labels is not None and name in labels for name in chosen], dtype=bool)
+    if not has.any():
         return None
-    return as_labels([labels[name] for name in chosen])
+    return with_gaps(as_labels([labels[name] for name in chosen if name in labels]), has)
 
 
 def told(content):

@@ -11,10 +11,13 @@ import numpy as np
 from localmkl._checks import listed
 from localmkl._spelling import meant
 from localmkl.cli.columns import (
+    DISGUISES,
+    EMPTY,
     ROW_NAMES,
     as_read,
     column_groups,
     columns_of,
+    disguised,
     identifiers,
     is_plain,
     numeric_names,
@@ -205,13 +208,18 @@ def default_kernels(content):
     frame, words = content.rows, word_names(content.rows)
     numeric, left = [name for name in numeric_names(frame) if name not in words], row_names(content)
     if not numeric and not words:
+        hint = 'name the kernels by --kernels, for instance "spectrum:3 column=promoter"'
+        for what, names in disguised(frame, frame.columns).items():
+            hint = f"where columns look like {what} ({listed(names)}), {DISGUISES[what][1]}"
         raise ValueError(
             f"{str(content.path)!r} must have columns of numbers or of few different words beside the "
-            'target, it has none; name the kernels by --kernels, for instance "spectrum:3 column=promoter".'
+            f"target, it has none; {hint}."
         )
     others = frame.columns.difference([*numeric, *words], sort=False).tolist()
     text = [name for name in others if any(isinstance(cell, str) for cell in frame[name])]
     others = [name for name in others if name not in text]
+    odd = disguised(frame, text)
+    text = [name for name in text if not any(name in names for names in odd.values())]
     given, said = _table_kernels([name for name in numeric if name not in left], frame.columns)
     if words:
         given += [Wanted("overlap", parameters={"columns": part}) for part in _word_parts(words)]
@@ -220,8 +228,20 @@ def default_kernels(content):
         said += (
             f" (left out as text: {listed(text)}; name it in --kernels to use it{_as_names(content, text)})"
         )
+    said += _in_disguise("left out as text that looks", odd)
+    said += _in_disguise("read as categories that look", disguised(frame, words))
+    empty = [name for name in others if not frame[name].notna().any()]
+    others = [name for name in others if name not in empty]
+    said += f" (left out, {EMPTY}: {listed(empty)})" if empty else ""
     said += f" (left out, neither numbers nor text: {listed(others)})" if others else ""
     return given, said + _left_out(content)
+
+
+def _in_disguise(become, found):
+    """Return what is said of columns that look like numbers which are written in another way."""
+    return "".join(
+        f" ({become} like {what}: {listed(names)}; {DISGUISES[what][1]})" for what, names in found.items()
+    )
 
 
 def _as_names(content, text):

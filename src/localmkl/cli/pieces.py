@@ -22,6 +22,7 @@ from localmkl.cli.files import (
     Asked,
     Content,
     check_insisted,
+    is_gap,
     kind_of,
     set_apart,
 )
@@ -179,7 +180,7 @@ def read_pieces(path, asked, *, labelled=True):
     path : path-like
     asked : Asked
     labelled : bool
-        Whether labels and groups must be there; else those of a piece are None where some are not.
+        Whether labels and groups must be there; else None stands where one is not.
     """
     path, first = Path(path), 0
     for content in _contents(path, asked, labelled):
@@ -227,7 +228,11 @@ def _with_labels(content, target, labelled):
             f"{str(path)!r}, {place}: must have a value in the target column {target!r}, "
             f"got {repr(came) if came else 'none'}; fill it in, or leave the row out."
         )
-    return content if len(without) else replace(content, y=column.to_numpy())
+    y = column.to_numpy()
+    if len(without):
+        y = y.astype(object)
+        y[without] = None
+    return replace(content, y=y)
 
 
 def _fasta_contents(path, asked, labelled, label=None):
@@ -236,21 +241,18 @@ def _fasta_contents(path, asked, labelled, label=None):
         if label is not None:
             y = np.full(len(sequences), label)
         else:
-            required = labelled or asked.labels is not None
-            y = _values(written_labels, path, given, headers, lines, names, required=required)
+            y = _written(path, given, headers, lines, names, required=labelled or asked.labels is not None)
         groups = None
         if asked.groups is not None and labelled:
-            groups = _values(written_labels, path, f"header:{asked.groups}", headers, lines, names)
+            groups = _written(path, f"header:{asked.groups}", headers, lines, names)
         elif asked.groups is not None:
             groups = np.array(header_values(asked.groups, headers), dtype=object)
         yield Content(path, SEQUENCES, sequences, y, np.array(names, dtype=object), groups=groups)
 
 
-def _values(find, *arguments, required=True):
-    """Return labels as an array; None where some are missing and none are required."""
-    try:
-        return np.array(find(*arguments), dtype=object)
-    except ValueError:
-        if required:
-            raise
-        return None
+def _written(path, given, headers, lines, names, *, required=True):
+    """Return labels of records as an array; None where one has none, if it may."""
+    if required:
+        return np.array(written_labels(path, given, headers, lines, names), dtype=object)
+    values = header_values(given.partition(":")[2], headers)
+    return np.array([None if is_gap(value) else value for value in values], dtype=object)

@@ -4,9 +4,11 @@ import numpy as np
 
 from localmkl._checks import listed
 from localmkl._resources import available_memory
-from localmkl.cli.columns import as_numbers, is_plain, numeric_names
+from localmkl.cli.columns import as_numbers, is_plain, kinds_of, numeric_names
 from localmkl.cli.files import GRAMS, MATRIX, SEQUENCES, TABLE, VIEWS
 from localmkl.cli.kernels import default_kernels, row_names
+from localmkl.cli.truth import on_labelled
+from localmkl.cli.voice import n_of
 from localmkl.cli.words import CLUSTERINGS, in_words
 
 EQUAL = "all one (UNIF): nothing was learned about which kernel matters"
@@ -175,12 +177,13 @@ def describe_data(content):
     record = {"file": files, "kind": content.kind, "rows": n_rows, "default_kernels": said, "kernels": words}
     held, lines = _held(content)
     record |= held
-    lines.insert(0, f"kind       {content.kind}, {n_rows} rows")
+    lines.insert(0, f"kind       {content.kind}, {n_of(n_rows, 'row')}")
     if content.y is not None:
-        labels, counts = np.unique(content.y, return_counts=True)
+        labels, counts = np.unique(on_labelled(content.y), return_counts=True)
         record["labels"] = {str(label): int(count) for label, count in zip(labels, counts, strict=True)}
+        record["unlabelled"] = n_rows - int(counts.sum())
         counted = [f"{label} ({count})" for label, count in record["labels"].items()]
-        lines.append(f"labels     {len(counted)}: {listed(counted)}")
+        lines.append(f"labels     {len(counted)}: {listed(counted)}{_without(record['unlabelled'])}")
     record["gram_bytes"] = 8 * n_kernels * n_rows**2 or None
     lines.append(f"kernels    {said}")
     if words is not None and words not in said:
@@ -196,6 +199,11 @@ def describe_data(content):
     return record, "\n".join(lines)
 
 
+def _without(n_rows):
+    """Return the end of a line that counts labels: how many rows have none."""
+    return f"; {n_of(n_rows, 'row')} without one" if n_rows else ""
+
+
 def _held(content):
     """Return what the rows of a file are, as a record and as lines of text."""
     rows = content.rows
@@ -203,7 +211,7 @@ def _held(content):
         return _held_views(content.parts)
     if content.kind == TABLE:
         columns = {name: str(kind) for name, kind in rows.dtypes.items()}
-        shown = listed([f"{name} ({_content_of(dtype)})" for name, dtype in rows.dtypes.items()], 8)
+        shown = listed([f"{name} ({what})" for name, what in kinds_of(rows).items()], 8)
         gaps = {name: int(rows[name].isna().sum()) for name in numeric_names(rows)}
         gaps = {name: count for name, count in gaps.items() if count}
         counted = listed([f"{name} ({count})" for name, count in gaps.items()], 8)
@@ -223,21 +231,19 @@ def _held(content):
     return {"shape": [rows.n_kernels, *rows.shape]}, [f"shape      {shape}"]
 
 
-def _content_of(dtype):
-    """Return what a column holds in a word: versions of pandas call text by different names."""
-    return "numbers" if dtype.kind in "iuf" else "text" if dtype.kind in "OUT" else str(dtype)
-
-
 def _held_views(parts):
     """Do as `_held`, for each view."""
     records, lines = {}, []
     for view, part in parts.items():
         held, told = _held(part)
         records[view] = {"file": str(part.path), "kind": part.kind, "rows": len(part), **held}
-        lines.append(
-            f"{view:<10} {part.kind}, {len(part)} rows; {'; '.join(' '.join(line.split()) for line in told)}"
-        )
-    return {"views": records}, lines
+        what = "; ".join(" ".join(line.split()) for line in told)
+        lines.append(f"{view:<10} {part.kind}, {n_of(len(part), 'row')}; {what}")
+    obs = {str(part.path): list(part.obs) for part in parts.values() if part.obs is not None}
+    for path, names in obs.items():
+        whose = f"of {path}: " if len(obs) > 1 else ""
+        lines.append(f"{'obs':<10} {whose}{listed(names) or 'no columns'}")
+    return {"views": records, **({"obs": obs} if obs else {})}, lines
 
 
 def _default_kernels(content):

@@ -18,7 +18,7 @@ from sklearn.model_selection import KFold, StratifiedKFold
 from localmkl._files import write_whole
 from localmkl._spelling import meant
 from localmkl.cli.files import TABLE
-from localmkl.cli.voice import Misuse, as_csv
+from localmkl.cli.voice import Misuse, as_csv, n_of
 from localmkl.cli.words import OPTIONS
 from localmkl.model_selection import MKLSearchCV, OneStandardError, at_edge, score_table
 from localmkl.model_selection.checkpoint import OtherSearch
@@ -143,7 +143,7 @@ def pays(order, content, n_kernels):
         return None, ""
     rarest, what = rarest_of(content, order.regression)
     if rarest < FEWEST:
-        return None, f"{what} has {rarest} rows, too few for cross-validation: not tuned."
+        return None, f"{what} has {n_of(rarest, 'row')}, too few for cross-validation: not tuned."
     n_classes = 2 if order.regression else len(np.unique(content.y))
     columns = len(content) if order.rank is None else min(order.rank, len(content))
     entries = n_kernels * len(content) * columns * (1 if n_classes == 2 else n_classes)
@@ -221,6 +221,11 @@ def _folds(order, estimator, content, options):
     """Return a splitter whose folds have rows of every class and, where there are enough, of every group."""
     rarest, what = rarest_of(content, order.regression)
     n_folds = min(options.folds, rarest) if options.quick else options.folds
+    if rarest < 2:
+        raise ValueError(
+            f"{what} has {n_of(rarest, 'row')}, and cross-validation needs two or more; give more rows"
+            f"{'' if order.regression else ', leave the class out'}, or use 'localmkl fit --no-tune'."
+        )
     if rarest < n_folds:
         raise ValueError(
             f"{what} has {rarest} rows, too few for {n_folds} folds; give fewer --folds, or more rows."

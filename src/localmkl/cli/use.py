@@ -8,6 +8,7 @@ import numpy as np
 
 from localmkl._checks import listed
 from localmkl._spelling import meant
+from localmkl._warnings import warn
 from localmkl.cli.columns import as_numbers, as_read
 from localmkl.cli.files import (
     CALLED,
@@ -26,9 +27,11 @@ from localmkl.cli.files import (
 )
 from localmkl.cli.joining import named_files, read_joined
 from localmkl.cli.pieces import read_pieces
+from localmkl.cli.truth import has_label, on_labelled
 from localmkl.cli.voice import Misuse, check_device_option
+from localmkl.datasets.labels import alike
 from localmkl.datasets.tables import joined_labels
-from localmkl.estimators.groups import with_groups
+from localmkl.estimators.groups import as_groups, with_groups
 from localmkl.estimators.probabilities import probabilities
 from localmkl.explain import memberships_of, training_rows
 from localmkl.kernels import Kernel
@@ -209,10 +212,26 @@ def _grouped(subject, content):
     if made_of(subject.given).get("groups_name") is None:
         return content
     groups = np.full(len(content), None) if content.groups is None else content.groups
+    _say_alike(subject, content)
     if content.train is not None:
         rows, y = content.train
         content = replace(content, train=(with_groups(rows, subject.model.groups_), y))
     return replace(content, rows=with_groups(content.rows, groups))
+
+
+def _say_alike(subject, content):
+    """Warn about a group that the fit has not seen, and one that it has, which may mean the same."""
+    if content.groups is None or not hasattr(subject.model, "groups_"):
+        return
+    known = dict.fromkeys(subject.model.groups_.tolist())
+    strange = [group for group in dict.fromkeys(as_groups(content.groups).tolist()) if group not in known]
+    pairs = (alike([own, group]) for group in strange if group is not None for own in known)
+    if (found := next(filter(None, pairs), None)) is not None:
+        own, group, why = found
+        warn(
+            f"The group {own!r} of the model and {group!r} of {str(content.path)!r} are kept apart, although "
+            f"{why}; write them one way if they mean the same."
+        )
 
 
 def _as_known(subject, content):
@@ -220,21 +239,25 @@ def _as_known(subject, content):
     if content.y is None:
         return None
     if not subject.classifier:
-        if content.y.dtype.kind not in "iuf":
+        there = on_labelled(content.y)
+        if there.dtype.kind not in "iuf":
             raise ValueError(
-                f"The targets of {str(content.path)!r} must be numbers as in the fit, "
-                f"got {str(content.y[0])!r}."
+                f"The targets of {str(content.path)!r} must be numbers as in the fit, got {str(there[0])!r}."
             )
         return content.y
     classes = subject.model.classes_.tolist()
     known = {str(label): label for label in classes}
-    labels = [label if label in classes else known.get(str(label), label) for label in content.y.tolist()]
+    labels = [
+        label if label is None or label in classes else known.get(str(label), label)
+        for label in content.y.tolist()
+    ]
     return np.array(labels, dtype=None if all(label in classes for label in labels) else object)
 
 
 def _as_fitted(subject, content):
     """Return a table with the columns of the fit alone."""
     name = made_of(subject.given).get("groups_name")
+    _say_alike(subject, content)
     frame, model = (
         content.rows if name is None else content.rows.assign(**{name: content.groups}),
         subject.model,
@@ -374,46 +397,48 @@ class Tally:
     """Predictions, piece by piece, and the truth about them."""
 
     def __init__(self, subject):
-        self.subject, self.n_rows, self.missing = subject, 0, False
+        self.subject, self.n_rows = subject, 0
         self.parts: list[tuple] = []
         self.last: Any = None
 
     def add(self, content, rows):
         """Take in a piece of a file, and the rows of the table of predictions."""
         self.n_rows, self.last = self.n_rows + len(rows), content
-        self.missing = self.missing or content.y is None
-        if self.missing:
+        has = np.zeros(len(rows), dtype=bool) if content.y is None else has_label(content.y)
+        if not has.any():
             return
         width = 2 if not self.subject.classifier else 3 if self.subject.binary else 2 + self._n_classes
         decisions = np.array([row[min(2, width - 1) : width] for row in rows], dtype=float)
         decisions = decisions[:, 0] if decisions.shape[1] == 1 else decisions
         guesses = np.array([row[1] for row in rows])
         shown = Subject(self.subject.given, content.rows, names=content.names)
-        self.parts.append((content.y, guesses, decisions, shown.standing))
+        self.parts.append((content.y[has], guesses[has], decisions[has], shown.standing[has]))
 
     @property
     def _n_classes(self):
         return len(self.subject.model.classes_)
 
     def score(self):
-        """Return what `score` returns of all pieces; none without the truth."""
-        if self.missing:
+        """Return what `score` returns of all rows that have labels; none without the truth."""
+        if not self.parts:
             return {}, ""
         y, *predicted = zip(*self.parts, strict=True)
         if self.last.numbers is not None:
             y = _as_known(self.subject, replace(self.last, y=joined_labels(self.last.path, y)))
         else:
             (y,) = y
+        y = y if self.subject.classifier else y.astype(float)
         guesses, decisions, standing = map(np.concatenate, predicted)
         if hasattr(self.subject.model, "features_"):
             standing = beside_landmarks(self.subject.model, standing)
-        return score(self.subject, y, guesses, decisions, standing)
+        return score(self.subject, y, guesses, decisions, standing, n_rows=self.n_rows)
 
 
-def score(subject, y, guesses, decisions, standing):
+def score(subject, y, guesses, decisions, standing, *, n_rows):
     """Return the scores of predictions, by metric, and a sentence on them.
 
-    Rows with labels that the model does not know are left out, and said.
+    Rows with labels that the model does not know are left out, and said; so are those without, of all
+    `n_rows`.
     """
     truth = copy(subject)
     truth.y, truth.standing = y, standing
@@ -432,21 +457,30 @@ def score(subject, y, guesses, decisions, standing):
         for metric in choose_metrics(len(classes), loss=subject.model.loss_)
     }
     scores = {name: scores[name] for name in SHOWN_METRICS if np.isfinite(scores.get(name, np.nan))}
-    return scores, _said(scores, truth, len(chosen))
+    return scores, _said(scores, truth, len(chosen), n_rows)
 
 
-def _said(scores, truth, n_scored):
+def _said(scores, truth, n_scored, n_rows):
     """Return scores as a sentence: of which rows, and which of them the model has seen."""
     text = ", ".join(
         f"{name} {value:.4f}" if value < 1e6 else f"{name} {value:.4g}" for name, value in scores.items()
     )
-    whole = n_scored == len(truth.y)
-    text += " on these rows" if whole else f" on {n_scored} of {len(truth.y)} rows"
+    text += " on these rows" if n_scored == n_rows else f" on {n_scored} of {n_rows} rows"
     n_seen, n_doubtful = (int((truth.known & (truth.standing == what)).sum()) for what in (SEEN, MAYBE))
     text += f", {n_seen} of which the model was trained on" if n_seen else ""
     if n_doubtful:
         text += f"; whether it was trained on {n_doubtful} {'more' if n_seen else 'of them'} cannot be told"
-    return text if whole else f"{text}; the others have labels new to the model: {listed(truth.strange)}"
+    return text + _unscored(truth, len(truth.y) - n_scored, n_rows - len(truth.y))
+
+
+def _unscored(truth, n_strange, n_without):
+    """Return the end of a sentence on scores: why rows have none."""
+    if not n_strange:
+        return "; the others have no label" if n_without else ""
+    strange = listed(truth.strange)
+    if not n_without:
+        return f"; the others have labels new to the model: {strange}"
+    return f"; without a label: {n_without}, with labels new to the model: {n_strange} ({strange})"
 
 
 def write(subject, content, out, *, title, cv, baselines, seed, stability=0, verbose=0):
@@ -459,7 +493,7 @@ def write(subject, content, out, *, title, cv, baselines, seed, stability=0, ver
     train = None if X is None or y is None else (X, y)
     shown = {"X": X, "y": y, "names": made.get("names")} if train is not None else {}
     if content is not None:
-        shown = {"X": content.rows, "y": content.y, "names": content.names}
+        shown = _shown(content)
         shown["train"] = train or content.train
     if cv == 1:
         raise Misuse("--folds must be 2 or more, or 0 for no cross-validation, got 1.")
@@ -479,10 +513,23 @@ def write(subject, content, out, *, title, cv, baselines, seed, stability=0, ver
     return write_report(subject.given, out, **shown, **options, seconds=made.get("seconds"))
 
 
+def _shown(content):
+    """Return the rows that a report shows: those with labels, if some have."""
+    has = None if content.y is None else has_label(content.y)
+    if has is None or has.all():
+        return {"X": content.rows, "y": content.y, "names": content.names}
+    rows = np.flatnonzero(has)
+    names = [f"sample {row + 1}" for row in rows] if content.names is None else content.names[rows]
+    return {"X": take_rows(content.rows, rows), "y": on_labelled(content.y), "names": names}
+
+
 def lacking(subject, content):
     """Return a sentence on the data that a report lacks, and what to give; empty if it lacks none."""
     if content is not None and content.y is None:
-        return f"{str(content.path)!r} lacks labels, of all rows or some: nothing is said about quality."
+        return f"{str(content.path)!r} lacks labels: nothing is said about quality."
+    if content is not None and not (has := has_label(content.y)).all():
+        whose = f"{has.sum()} of {len(has)} rows of {str(content.path)!r}"
+        return f"The report is on {whose}; the others have no label."
     if content is None and subject.model._precomputed:
         return (
             "A model of Gram matrices keeps no samples: the report has no cross-validation, no map and no "

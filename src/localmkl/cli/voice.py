@@ -35,6 +35,7 @@ LONGEST_SENTENCE = 1000
 SPOKEN = {
     "raise `max_iter` or `tol`": "raise --tol",
     "pass `header=False`": "say --no-header",
+    "models are written by `localmkl.save`": "models are written by 'localmkl fit'",
     "name classes of theirs in `trusted`": "use models with classes of theirs in Python",
     "`n_clusters`": "--clusters",
     "1/n_clusters": "1/clusters",
@@ -283,6 +284,17 @@ class Voice:
                     raise
                 typer.echo(f"Error: {sentence(error)}", err=True)
                 raise typer.Exit(MISUSED if isinstance(error, Misuse) else FAILED) from None
+
+
+def n_of(count, noun):
+    """Return a number of things in words.
+
+    Examples
+    --------
+    >>> n_of(1, "row"), n_of(20, "row")
+    ('1 row', '20 rows')
+    """
+    return f"{count} {noun}{'s' * (count != 1)}"
 
 
 def as_csv(header, rows):

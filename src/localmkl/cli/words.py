@@ -57,6 +57,16 @@ CLASS_LOSSES = ("hinge", "squared_hinge", "log_loss")
 NUMBER_LOSSES = ("epsilon_insensitive", "squared_error", "huber", "quantile")
 """Losses of classification and regression, the default first; here, because the registries need SciPy."""
 
+LIMITS: dict[str, dict[str, Any]] = {
+    "C": {"low": 0, "low_open": True},
+    "p": {"low": 1},
+    "evenness": {"low": 0, "low_open": True, "high": 1},
+    "shared": {"low": 0, "high": 1},
+    "epsilon": {"low": 0},
+    "quantile": {"low": 0, "low_open": True, "high": 1, "high_open": True},
+}
+"""Parameters that are numbers: what values they may have, whatever others are."""
+
 LOSS_OPTIONS = {"epsilon": ("epsilon_insensitive", "huber"), "quantile": ("quantile",)}
 """Parameters of losses: the losses that have them."""
 
@@ -226,6 +236,8 @@ def parse_grids(options):
     >>> parse_grids({"C": "0.1,1", "p": None})
     {'C': [0.1, 1]}
     """
+    from localmkl._checks import check_integer, check_number  # help needs no NumPy
+
     grids = {}
     for name, text in options.items():
         if text is None:
@@ -235,6 +247,11 @@ def parse_grids(options):
         wrong = [value for value in grids[name] if not _is_number(value, largest)]
         if wrong or not grids[name]:
             raise Misuse(f"--{OPTIONS.get(name, name)} must be a number or a list of numbers, got {text!r}.")
+        for value in grids[name]:
+            if name in LIMITS:
+                check_number(name, value, **LIMITS[name])
+            else:
+                check_integer(name, value, low=1)
     return grids
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 import sys
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator
@@ -31,6 +32,12 @@ Record: TypeAlias = tuple[int, list[str]]
 """A line and its fields."""
 
 SEPARATORS = {".csv": ",", ".tsv": "\t", ".txt": "\t"}
+
+DECIMAL_COMMA = re.compile(r"\s*[+-]?[0-9]{1,3}(?:\.?[0-9]{3})*,[0-9]+(?:[eE][+-]?[0-9]+)?\s*")
+"""A number with a decimal comma, points between thousands or not."""
+
+LOOKED_AT = 20
+"""Rows of a table with other separators that are looked at for decimal commas."""
 
 
 @dataclass(frozen=True)
@@ -178,7 +185,7 @@ def _start(
         raise ValueError(f"{str(path)!r} must start with a line of column names, got an empty file.")
     numbers = [str(number) for number in range(1, len(first) + 1)]
     names = numbers if header is False else _names(path, first)
-    _check_separator(path, first, separator)
+    _check_separator(path, first, separator, records)
     return names, _after((line, first), records) if header is False else records
 
 
@@ -236,15 +243,18 @@ def _names(path: FilePath, first: list[str]) -> list[str]:
     return names
 
 
-def _check_separator(path: FilePath, first: list[str], separator: str) -> None:
+def _check_separator(path: FilePath, first: list[str], separator: str, others: Iterator[Record]) -> None:
     if len(first) > 1:
         return
     other = next((sign for sign in (";", ",", "\t") if sign in first[0] and sign != separator), None)
     if other is not None:
         expected = "commas" if separator == "," else "tabs"
+        rows = [first, *(record for _, record in islice(others, LOOKED_AT))]
+        fields = [field for row in rows for field in separator.join(row).split(other)]
+        decimals = other != "," and any(map(DECIMAL_COMMA.fullmatch, fields))
         raise ValueError(
             f"{str(path)!r} must have {expected} between its columns, its first line has {other!r}; "
-            f"save it with {expected}."
+            f"save it with {expected}{' and decimal points' if decimals else ''}."
         )
 
 

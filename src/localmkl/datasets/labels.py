@@ -52,7 +52,7 @@ def as_labels(values: Iterable[Any]) -> Array:
         numbers = np.array([float(text) for text in texts])
         if np.isfinite(numbers).all() and (np.any(numbers != np.round(numbers)) or _differ(texts, numbers)):
             return numbers
-    _say_equal_numbers(texts)
+    _say_alike(texts)
     return np.array(texts)
 
 
@@ -78,7 +78,25 @@ def typed_labels(values: Array) -> Array:
     texts = [str(value) for value in plain]
     if len(kinds) > 1 and len(set(texts)) < len({(type(value), str(value)) for value in plain}):
         raise ValueError("Labels must be numbers or text, got both, some of which read the same.")
+    _say_alike(texts)
     return np.array(texts)
+
+
+def alike(texts: Iterable[str]) -> tuple[str, str, str] | None:
+    """Return two different texts that may mean the same, and why they may; None if there are none.
+
+    Examples
+    --------
+    >>> alike(["sick", "well", "Sick"]), alike(["1", "2", "2.0"]), alike(["1", "2"])
+    (('sick', 'Sick', 'they differ by capitals alone'), ('2', '2.0', 'they are the same number'), None)
+    """
+    seen: dict[float | str, str] = {}
+    for text in dict.fromkeys(texts):
+        number = PLAIN.fullmatch(text) is not None
+        other = seen.setdefault(float(text) if number else text.lower(), text)
+        if other != text:
+            return other, text, "they are the same number" if number else "they differ by capitals alone"
+    return None
 
 
 def _without_blanks(values: list[str]) -> list[str]:
@@ -96,13 +114,11 @@ def _differ(texts: Sequence[str], numbers: Floats) -> bool:
     return len(set(texts)) == len(np.unique(numbers)) and np.abs(numbers).max() < _EXACT
 
 
-def _say_equal_numbers(texts: list[str]) -> None:
-    """Warn about two labels that are kept apart although they are the same number."""
-    seen: dict[float, str] = {}
-    for text in dict.fromkeys(texts):
-        if PLAIN.fullmatch(text) and (other := seen.setdefault(float(text), text)) != text:
-            warn(
-                f"The labels {other!r} and {text!r} are kept apart, although they are the same number; "
-                "write them one way if they mean the same."
-            )
-            return
+def _say_alike(texts: list[str]) -> None:
+    """Warn about two labels that are kept apart although they may mean the same."""
+    if (found := alike(texts)) is not None:
+        one, other, why = found
+        warn(
+            f"The labels {one!r} and {other!r} are kept apart, although {why}; write them one way if they "
+            "mean the same."
+        )
