@@ -46,8 +46,8 @@ def check_also(text):
     words = [] if text is None else [word.strip() for word in text.split(",")]
     for word in words:
         if word not in ALSO:
-            words = f"{', '.join(ALSO[:-1])} or {ALSO[-1]}"
-            raise Misuse(f"--also must be {words}, or some of them, got {word!r}{meant(word, ALSO)}")
+            known = f"{', '.join(ALSO[:-1])} or {ALSO[-1]}"
+            raise Misuse(f"--also must be {known}, or some of them, got {word!r}{meant(word, ALSO)}")
     return [name for name in ALSO if name in words]
 
 
