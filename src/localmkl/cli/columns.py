@@ -221,6 +221,7 @@ def as_numbers(content, frame, columns, gaps=()):
     numbers = np.empty(part.shape)
     numbers[:, plain] = part.loc[:, plain].to_numpy(dtype=float, na_value=np.nan)
     for place in np.flatnonzero(~plain).tolist():
+        _refuse_dates(content, columns[place], part.dtypes.iloc[place])
         numbers[:, place] = pd.to_numeric(part.iloc[:, place], errors="coerce")
     wrong = ~(np.abs(numbers) <= LARGEST_NUMBER)
     if gaps:
@@ -233,6 +234,16 @@ def as_numbers(content, frame, columns, gaps=()):
     table = pd.DataFrame(numbers, columns=columns, index=frame.index)
     others = frame.columns.difference(columns, sort=False)
     return table if others.empty else pd.concat([table, frame[others]], axis=1)[list(frame.columns)]
+
+
+def _refuse_dates(content, name, dtype):
+    """Raise if a column holds dates or times: pandas takes them for numbers, also those that are missing."""
+    kinds = (one.kind for one in (dtype, getattr(getattr(dtype, "categories", None), "dtype", dtype)))
+    if not set("mM").isdisjoint(kinds):
+        raise ValueError(
+            f"{str(content.path)!r}: the column {name!r} must hold numbers, got dates or times; turn them "
+            "into numbers, for instance days since a date, or do without the column."
+        )
 
 
 def _refuse_entry(content, name, row, number):

@@ -13,6 +13,7 @@ from localmkl._types import Rows, Table
 from localmkl.estimators.groups import rows_of
 from localmkl.estimators.rows import are_strings, check_views, is_stack
 from localmkl.kernels import Kernel, default_kernels
+from localmkl.kernels.cells import refuse_dates, refuse_others
 from localmkl.kernels.sparse_rows import as_csr
 from localmkl.kernels.viewed import in_views, refuse_view, view_defaults
 from localmkl.stacks import GramStack, Stack
@@ -55,20 +56,28 @@ class ReadingPart(BaseEstimator):
                 )
             return np.asarray(X, dtype=object)
         readers = self._readers(reset)
+        return self._check_cells(as_csr(self._check_table(X, readers, reset=reset)), readers)
+
+    def _check_table(self, X: Rows, readers: Sequence[Kernel], *, reset: bool) -> Table:
+        """Return rows without names as numbers or, where a kernel takes them, as words."""
+        needed = "The rows must be numbers"
+        words = any(kernel.takes_text for kernel in readers)
+        if not words or getattr(getattr(X, "dtype", None), "kind", "O") != "O":
+            refuse_dates(X, needed, "pass a data frame and name the `columns` of each kernel")
         try:
-            rows = validate_data(
+            return validate_data(
                 self, X, reset=reset, dtype=np.float64, accept_sparse="csr", ensure_all_finite=False
             )
-        except ValueError as error:
+        except (TypeError, ValueError) as error:
+            if words:
+                return validate_data(self, X, reset=reset, dtype=object, ensure_all_finite=False)
             if "could not convert string" in str(error):
-                if any(kernel.takes_text for kernel in readers):
-                    return validate_data(self, X, reset=reset, dtype=object, ensure_all_finite=False)
                 raise ValueError(
-                    f"The rows must be numbers, got text ({error}); encode it, choose numeric columns, or "
+                    f"{needed}, got text ({error}); encode it, choose numeric columns, or "
                     "pass a list of sequences with kernels for them."
                 ) from error
+            refuse_others(X, needed, "encode it, or choose numeric columns", error)
             raise
-        return self._check_cells(as_csr(rows), readers)
 
     def _readers(self, reset: bool) -> list[Kernel]:
         """Return the kernels that read rows, as far as they are kernels: the fit refuses others."""

@@ -1,10 +1,12 @@
-"""Cells of a table: their names in messages, and what fills the missing ones."""
+"""Cells of a table: numbers or not, their names in messages, and what fills the missing ones."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from datetime import timedelta
 from numbers import Integral
 from typing import Any
 
 import numpy as np
+from sklearn.utils import check_array
 
 from localmkl._checks import shown
 from localmkl._sklearn import count_rows, take
@@ -80,6 +82,100 @@ def pick_columns(X: Rows, columns: ColumnChoice, name: str) -> Table:
         raise ValueError(f"{name} cannot take `columns` {columns!r}: {error}") from error
 
 
+def read_numbers(table: Table, name: str) -> Table:
+    """Return the columns that a kernel reads as float64 numbers, an array or CSR matrix.
+
+    Parameters
+    ----------
+    table : array, data frame or CSR matrix
+    name : str
+        Of the kernel, for messages.
+
+    Examples
+    --------
+    >>> read_numbers(np.array([["1", "2.5"]], dtype=object), "Linear")
+    array([[1. , 2.5]])
+    """
+    needed, way_out = f"{name} needs numeric columns", "choose other `columns`"
+    table = _plain(table)
+    refuse_dates(table, needed, way_out)
+    try:
+        return check_array(
+            table, dtype=np.float64, accept_sparse="csr", ensure_all_finite=False, input_name="X"
+        )
+    except (TypeError, ValueError) as error:
+        refuse_others(
+            table,
+            needed,
+            "choose numeric `columns`, take `Overlap` for categories, or use a kernel for sequences",
+            error,
+        )
+        raise
+
+
+def refuse_dates(table: Table, needed: str, way_out: str) -> None:
+    """Raise if a column holds dates or times, which NumPy takes for numbers, also where they are missing.
+
+    Parameters
+    ----------
+    table : array, data frame or CSR matrix
+    needed : str
+        The beginning of the sentence: what was expected.
+    way_out : str
+        What can be done beside turning them into numbers.
+    """
+    for column, cells in _odd_columns(table):
+        values = np.asarray(cells)
+        if values.dtype.kind in "mM" or (values.dtype == object and any(map(_is_time, values.tolist()))):
+            where = "" if column is None else f" in column {shown(column)}"
+            raise ValueError(
+                f"{needed}, got dates or times{where}; turn them into numbers, for instance days since a "
+                f"date, or {way_out}."
+            )
+
+
+def refuse_others(table: Table, needed: str, way_out: str, error: Exception) -> None:
+    """Raise with the first cell that is not a number, if there is one; see `refuse_dates`."""
+    for column, cells in _odd_columns(table):
+        for cell in np.asarray(cells, dtype=object).tolist():
+            if (wrong := _why_no_number(cell)) is not None:
+                where = "" if column is None else f" in column {shown(column)}"
+                what = "text" if isinstance(cell, str | bytes) else type(cell).__name__
+                raise ValueError(f"{needed}, got {what}{where} ({wrong}); {way_out}.") from error
+
+
+def _odd_columns(table: Table) -> Iterator[tuple[Any, Any]]:
+    """Yield name and cells of each column whose type is not one of numbers; a lone column has no name."""
+    if hasattr(table, "iloc"):
+        for place, dtype in enumerate(table.dtypes):
+            if getattr(dtype, "kind", "O") not in NUMERIC:
+                yield table.columns[place], table.iloc[:, place]
+    elif isinstance(table, np.ndarray) and table.dtype.kind not in NUMERIC:
+        yield from [(None, table)] if table.ndim < 2 else enumerate(table.T)
+
+
+def _is_time(cell: Any) -> bool:
+    return hasattr(cell, "strftime") or isinstance(cell, timedelta | np.datetime64 | np.timedelta64)
+
+
+def _why_no_number(cell: Any) -> str | None:
+    """Return why a cell is no number; None if it is one, or None itself, which NumPy reads as NaN."""
+    try:
+        float(np.nan if cell is None else cell)
+    except ValueError as error:
+        return str(error)
+    except TypeError:
+        return repr(cell)
+    return None
+
+
+def _plain(table: Table) -> Table:
+    """Return a data frame of NumPy's numbers as an array: checks would go through it column by column."""
+    if hasattr(table, "iloc") and all(getattr(dtype, "kind", "O") in "iuf" for dtype in set(table.dtypes)):
+        return table.to_numpy(dtype=np.float64, na_value=np.nan)
+    return table
+
+
 def pick_texts(X: Rows, column: Any, name: str, what: str) -> Any:
     """Return the column of texts that a kernel reads, as a list or array.
 
@@ -126,6 +222,9 @@ def column_names(X: Rows, columns: ColumnChoice = None) -> list[Any]:
 def _several(columns: ColumnChoice) -> ColumnChoice:
     return [columns] if isinstance(columns, str | Integral) else columns
 
+
+NUMERIC = "biuf"
+"""Kinds of types, as NumPy calls them, whose cells are numbers."""
 
 FILLS = {"median": weighted_median, "mean": _weighted_mean}
 """Value of `impute`: a function of the numbers in a column and their weights."""

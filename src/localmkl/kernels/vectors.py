@@ -26,14 +26,22 @@ from sklearn.metrics.pairwise import (
     rbf_kernel,
 )
 from sklearn.preprocessing import StandardScaler, normalize
-from sklearn.utils import check_array
 from sklearn.utils.extmath import row_norms
 from sklearn.utils.validation import check_is_fitted
 
 from localmkl._checks import check_cells, check_integer, check_number, check_option
+from localmkl._foreign import as_pandas
 from localmkl._sklearn import count_rows, take
 from localmkl._types import ColumnChoice, Floats, Rows, Table
-from localmkl.kernels.cells import FILLS, column_names, learn_fills, pick_columns, row_names, weighted_median
+from localmkl.kernels.cells import (
+    FILLS,
+    column_names,
+    learn_fills,
+    pick_columns,
+    read_numbers,
+    row_names,
+    weighted_median,
+)
 from localmkl.kernels.sparse_rows import as_csr, spread_of
 
 MEDIAN_ROWS = 1000
@@ -224,21 +232,11 @@ class VectorKernel(Kernel):
 
     def _numbers(self, X: Rows) -> Table:
         """Return the chosen columns as float64 numbers: finite, but for gaps that are filled later."""
-        name = type(self).__name__
+        X, name = as_pandas(X), type(self).__name__
         picked = pick_columns(as_csr(X), self.columns, name)
         if sparse.issparse(picked):
             self._check_sparse(name)
-        try:
-            table = check_array(
-                _plain(picked), dtype=np.float64, accept_sparse="csr", ensure_all_finite=False, input_name="X"
-            )
-        except ValueError as error:
-            if "could not convert string" in str(error):
-                raise ValueError(
-                    f"{name} needs numeric columns, got text ({error}); choose numeric `columns`, "
-                    "take `Overlap` for categories, or use a kernel for sequences."
-                ) from error
-            raise
+        table = read_numbers(picked, name)
         check_cells(table, lambda: (row_names(X), column_names(X, self.columns)), missing=self.takes_missing)
         values = table.data if sparse.issparse(table) else table
         if self.nonnegative and (values < 0.0).any():
@@ -520,13 +518,6 @@ def default_kernels() -> list[Kernel]:
     [Linear(), RBF(factor=0.1), RBF(), RBF(factor=10.0)]
     """
     return [Linear(), RBF(factor=0.1), RBF(factor=1.0), RBF(factor=10.0)]
-
-
-def _plain(table: Table) -> Table:
-    """Return a data frame of NumPy's numbers as an array: checks would go through it column by column."""
-    if hasattr(table, "iloc") and all(getattr(dtype, "kind", "O") in "iuf" for dtype in set(table.dtypes)):
-        return table.to_numpy(dtype=np.float64, na_value=np.nan)
-    return table
 
 
 def pairwise_sample(
