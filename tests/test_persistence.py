@@ -242,7 +242,7 @@ def test_a_file_that_is_no_model_is_refused_by_name(content, tmp_path):
 
 
 def test_a_missing_file_is_a_missing_file(tmp_path):
-    with pytest.raises(FileNotFoundError):
+    with pytest.raises(FileNotFoundError, match="is not there; check the path of the model"):
         localmkl.load(tmp_path / "nowhere")
 
 

@@ -117,6 +117,8 @@ def load(path: str | PathLike[str], *, trusted: Iterable[str | type] = ()) -> An
 
     Raises
     ------
+    FileNotFoundError
+        If there is no file.
     ValueError
         If the file is not a model, is damaged, has parts that do not fit together, was written by a newer
         version, or names types that models do not consist of and `trusted` does not name. Nothing of the
@@ -136,6 +138,8 @@ def load(path: str | PathLike[str], *, trusted: Iterable[str | type] = ()) -> An
     path, classes = Path(path), import_trusted(trusted)
     if path.exists() and not (path.is_file() or path.is_dir()):
         raise ValueError(f"{str(path)!r} must be a regular file, it is a device or a pipe.")
+    if not path.exists():
+        raise FileNotFoundError(f"{str(path)!r} is not there; check the path of the model.")
     with open(path, "rb") as file:
         try:
             return _read(file, classes)

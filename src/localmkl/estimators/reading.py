@@ -13,7 +13,7 @@ from localmkl._types import Rows, Table
 from localmkl.estimators.groups import rows_of
 from localmkl.estimators.rows import are_strings, check_views, is_stack
 from localmkl.kernels import Kernel, default_kernels
-from localmkl.kernels.cells import refuse_dates, refuse_others
+from localmkl.kernels.cells import check_different_names, refuse_dates, refuse_others
 from localmkl.kernels.sparse_rows import as_csr
 from localmkl.kernels.viewed import in_views, refuse_view, view_defaults
 from localmkl.stacks import GramStack, Stack
@@ -44,7 +44,12 @@ class ReadingPart(BaseEstimator):
         if isinstance(X, Stack):
             name = type(X).__name__
             raise ValueError(f"A `{name}` needs `kernels='precomputed'`, got other kernels.")
+        if reset and (isinstance(X, list) or hasattr(X, "iloc")) and len(X) == 0:
+            raise ValueError(
+                f"{type(self).__name__} needs rows to learn from, got none; check how they were selected."
+            )
         if hasattr(X, "columns") and hasattr(X, "iloc"):
+            check_different_names(X)
             check_feature_names(self, X, reset=reset)
             check_n_features(self, X, reset=reset)
             return X

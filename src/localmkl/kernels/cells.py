@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_array
 
-from localmkl._checks import shown
+from localmkl._checks import listed, shown
 from localmkl._sklearn import count_rows, take
+from localmkl._spelling import meant
 from localmkl._types import ColumnChoice, Floats, Rows, Table
 
 
@@ -79,7 +80,34 @@ def pick_columns(X: Rows, columns: ColumnChoice, name: str) -> Table:
     try:
         return take(X, _several(columns), axis=1)
     except (IndexError, KeyError, ValueError) as error:
-        raise ValueError(f"{name} cannot take `columns` {columns!r}: {error}") from error
+        raise ValueError(
+            f"{name} cannot take `columns` {columns!r}: {_why_not(X, columns, error)}"
+        ) from error
+
+
+def _why_not(X: Rows, columns: ColumnChoice, error: Exception) -> str:
+    """Return the rest of a sentence that refuses columns that are not there."""
+    chosen, n_columns = _several(columns), np.shape(X)[1]
+    chosen = chosen if isinstance(chosen, list | tuple | np.ndarray) else []
+    names = list(X.columns) if hasattr(X, "columns") else []
+    unknown = [one for one in chosen if isinstance(one, str) and one not in names]
+    if unknown and not names:
+        return "names need a data frame; pass one, or number the columns from 0."
+    if unknown:
+        return f"the rows have no {unknown[0]!r}, they have {listed(names)}{meant(unknown[0], names)}"
+    if any(isinstance(one, Integral) and not -n_columns <= one < n_columns for one in chosen):
+        return f"the rows have {n_columns} columns, numbered from 0."
+    return str(error)
+
+
+def check_different_names(frame: Table) -> None:
+    """Raise if two columns of a data frame have one name."""
+    if not frame.columns.is_unique:
+        twice = frame.columns[frame.columns.duplicated()][0]
+        raise ValueError(
+            f"The columns of a data frame must have different names, got {shown(twice)} twice; rename one, "
+            "or leave it out."
+        )
 
 
 def read_numbers(table: Table, name: str) -> Table:
