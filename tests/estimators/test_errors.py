@@ -1,8 +1,11 @@
 """Bad input, each with a clear error, tested by its text."""
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.sparse import csr_matrix
 from sklearn.base import clone, is_classifier
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
@@ -21,7 +24,7 @@ from localmkl import (
 from localmkl import estimators as estimators_module
 from localmkl.datasets import make_localized
 from localmkl.gates import GATES
-from localmkl.kernels import RBF, Linear, Spectrum
+from localmkl.kernels import RBF, Cosine, Linear, Polynomial, Spectrum
 
 ESTIMATORS = [getattr(estimators_module, name) for name in estimators_module.__all__]
 CLASSIFIERS = [cls for cls in ESTIMATORS if is_classifier(cls())]
@@ -188,6 +191,36 @@ def test_what_is_no_number_in_a_frame_is_named_with_its_column(columns, message,
 def test_what_is_no_number_in_an_array_is_named_with_its_column():
     rows = TABLE.assign(pairs=[{1, 2}] * 24).to_numpy()
     fails(MKLClassifier, r"The rows must be numbers, got set in column 3 \(\{1, 2\}\); encode it", X=rows)
+
+
+@pytest.mark.parametrize("factor", [1e160, 1e300])
+@pytest.mark.parametrize(
+    "kernel",
+    [Linear(), RBF(), RBF("median"), Cosine(), RBF(standardize=True), Linear(impute="mean")],
+    ids=repr,
+)
+def test_numbers_too_large_to_be_squared_are_refused(kernel, factor):
+    name = type(kernel).__name__
+    rows = spoiled(X, (3, 2), -factor)
+    message = f"{name} needs numbers up to 1e+100 in size, got -{factor:.6g} in row 3, column 2; scale the"
+    fails(MKLClassifier, re.escape(message), X=rows, kernels=[kernel])
+    if not (kernel.standardize or kernel.impute):
+        fails(MKLClassifier, re.escape(message), X=csr_matrix(rows), kernels=[kernel])
+
+
+def test_numbers_too_large_for_a_power_are_refused():
+    message = r"too large for `kernels\[1\]`, Polynomial\(degree=9\): its values overflow; scale the columns"
+    kernels = [Linear(), Polynomial(9)]
+    fails(MKLClassifier, message, X=1e60 * X, kernels=kernels)
+    fails(MKLClassifier, message, X={"one": 1e60 * X}, kernels=kernels)
+
+
+def test_new_rows_too_large_to_be_standardised_are_refused():
+    model = fitted(MKLClassifier, [Linear(standardize=True)], X=1e-10 * X)
+    with pytest.raises(
+        ValueError, match="Linear needs numbers that it can standardise, got some far too large"
+    ):
+        model.predict(1e300 * X)
 
 
 # Targets

@@ -324,6 +324,8 @@ def test_dates_in_an_array_are_no_numbers(unit):
     days = np.array([[0, 5], [1, "NaT"], [2, 7], [3, 8]], dtype="m8[s]" if unit is object else unit)
     with pytest.raises(ValueError, match="Linear needs numeric columns, got dates or times in column 0"):
         Linear()(days.astype(unit))
+    with pytest.raises(ValueError, match="Linear needs numeric columns, got dates or times in column 1"):
+        Linear(columns=[1])(days.astype(unit))
     with pytest.raises(ValueError, match="The rows must be numbers, got dates or times in column 0"):
         MKLClassifier([Linear()]).fit(days.astype(unit), [0, 1, 0, 1])
 

@@ -7,11 +7,8 @@ from fnmatch import fnmatchcase
 
 import numpy as np
 
-from localmkl._checks import is_missing, listed
+from localmkl._checks import LARGEST_NUMBER, is_missing, listed
 from localmkl._spelling import meant
-
-LARGEST_NUMBER = 1e100
-"""Numbers of this size may be squared and summed: 1e200 times any number of columns is below 1e308."""
 
 COUNTED = 10
 """From this many rows on, a column that counts them is no accident: nine steps of exactly one."""

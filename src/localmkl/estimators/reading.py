@@ -61,7 +61,8 @@ class ReadingPart(BaseEstimator):
                 )
             return np.asarray(X, dtype=object)
         readers = self._readers(reset)
-        return self._check_cells(as_csr(self._check_table(X, readers, reset=reset)), readers)
+        rows = self._check_table(X, readers, reset=reset)
+        return rows if rows.dtype == object else self._check_cells(as_csr(rows), readers)
 
     def _check_table(self, X: Rows, readers: Sequence[Kernel], *, reset: bool) -> Table:
         """Return rows without names as numbers or, where a kernel takes them, as words."""

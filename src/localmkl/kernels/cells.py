@@ -1,6 +1,6 @@
 """Cells of a table: numbers or not, their names in messages, and what fills the missing ones."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import timedelta
 from numbers import Integral
 from typing import Any
@@ -110,7 +110,7 @@ def check_different_names(frame: Table) -> None:
         )
 
 
-def read_numbers(table: Table, name: str) -> Table:
+def read_numbers(table: Table, name: str, names: Callable[[], Sequence[Any]]) -> Table:
     """Return the columns that a kernel reads as float64 numbers, an array or CSR matrix.
 
     Parameters
@@ -118,30 +118,30 @@ def read_numbers(table: Table, name: str) -> Table:
     table : array, data frame or CSR matrix
     name : str
         Of the kernel, for messages.
+    names : callable
+        Returns what the user calls the columns.
 
     Examples
     --------
-    >>> read_numbers(np.array([["1", "2.5"]], dtype=object), "Linear")
+    >>> read_numbers(np.array([["1", "2.5"]], dtype=object), "Linear", lambda: [0, 1])
     array([[1. , 2.5]])
     """
-    needed, way_out = f"{name} needs numeric columns", "choose other `columns`"
+    needed = f"{name} needs numeric columns"
     table = _plain(table)
-    refuse_dates(table, needed, way_out)
+    refuse_dates(table, needed, "choose other `columns`", names)
     try:
         return check_array(
             table, dtype=np.float64, accept_sparse="csr", ensure_all_finite=False, input_name="X"
         )
     except (TypeError, ValueError) as error:
-        refuse_others(
-            table,
-            needed,
-            "choose numeric `columns`, take `Overlap` for categories, or use a kernel for sequences",
-            error,
-        )
+        way_out = "choose numeric `columns`, take `Overlap` for categories, or use a kernel for sequences"
+        refuse_others(table, needed, way_out, error, names)
         raise
 
 
-def refuse_dates(table: Table, needed: str, way_out: str) -> None:
+def refuse_dates(
+    table: Table, needed: str, way_out: str, names: Callable[[], Sequence[Any]] | None = None
+) -> None:
     """Raise if a column holds dates or times, which NumPy takes for numbers, also where they are missing.
 
     Parameters
@@ -151,35 +151,53 @@ def refuse_dates(table: Table, needed: str, way_out: str) -> None:
         The beginning of the sentence: what was expected.
     way_out : str
         What can be done beside turning them into numbers.
+    names : callable, optional
+        Returns what the user calls the columns; numbers from 0 by default.
     """
-    for column, cells in _odd_columns(table):
+    for place, cells in _odd_columns(table):
         values = np.asarray(cells)
         if values.dtype.kind in "mM" or (values.dtype == object and any(map(_is_time, values.tolist()))):
-            where = "" if column is None else f" in column {shown(column)}"
             raise ValueError(
-                f"{needed}, got dates or times{where}; turn them into numbers, for instance days since a "
-                f"date, or {way_out}."
+                f"{needed}, got dates or times{_in_column(place, names)}; turn them into numbers, for "
+                f"instance days since a date, or {way_out}."
             )
 
 
-def refuse_others(table: Table, needed: str, way_out: str, error: Exception) -> None:
+def refuse_others(
+    table: Table,
+    needed: str,
+    way_out: str,
+    error: Exception,
+    names: Callable[[], Sequence[Any]] | None = None,
+) -> None:
     """Raise with the first cell that is not a number, if there is one; see `refuse_dates`."""
-    for column, cells in _odd_columns(table):
+    for place, cells in _odd_columns(table):
         for cell in np.asarray(cells, dtype=object).tolist():
-            if (wrong := _why_no_number(cell)) is not None:
-                where = "" if column is None else f" in column {shown(column)}"
-                what = "text" if isinstance(cell, str | bytes) else type(cell).__name__
-                raise ValueError(f"{needed}, got {what}{where} ({wrong}); {way_out}.") from error
+            text = isinstance(cell, str | bytes)
+            if (place is None and not text) or (wrong := _why_no_number(cell)) is None:
+                continue
+            what = "text" if text else type(cell).__name__
+            raise ValueError(
+                f"{needed}, got {what}{_in_column(place, names)} ({wrong}); {way_out}."
+            ) from error
 
 
-def _odd_columns(table: Table) -> Iterator[tuple[Any, Any]]:
-    """Yield name and cells of each column whose type is not one of numbers; a lone column has no name."""
+def _odd_columns(table: Table) -> Iterator[tuple[int | None, Any]]:
+    """Yield place and cells of each column whose type is not one of numbers; a lone column has no place."""
+    if isinstance(table, list | tuple):
+        table = np.asarray(table, dtype=object)
     if hasattr(table, "iloc"):
         for place, dtype in enumerate(table.dtypes):
             if getattr(dtype, "kind", "O") not in NUMERIC:
-                yield table.columns[place], table.iloc[:, place]
+                yield place, table.iloc[:, place]
     elif isinstance(table, np.ndarray) and table.dtype.kind not in NUMERIC:
         yield from [(None, table)] if table.ndim < 2 else enumerate(table.T)
+
+
+def _in_column(place: int | None, names: Callable[[], Sequence[Any]] | None) -> str:
+    if place is None:
+        return ""
+    return f" in column {shown(place if names is None else names()[place])}"
 
 
 def _is_time(cell: Any) -> bool:

@@ -29,7 +29,7 @@ from sklearn.preprocessing import StandardScaler, normalize
 from sklearn.utils.extmath import row_norms
 from sklearn.utils.validation import check_is_fitted
 
-from localmkl._checks import check_cells, check_integer, check_number, check_option
+from localmkl._checks import check_cells, check_integer, check_number, check_option, check_sizes
 from localmkl._foreign import as_pandas
 from localmkl._sklearn import count_rows, take
 from localmkl._types import ColumnChoice, Floats, Rows, Table
@@ -182,13 +182,17 @@ class VectorKernel(Kernel):
 
     def fit(self, X: Rows, sample_weight: Floats | None = None) -> Self:
         """Learn data-driven parameters from the training rows."""
+        check_option("impute", self.impute, (*FILLS, None))
+        X = as_pandas(X)
+        numbers = self._numbers(X)
+        check_sizes(numbers, lambda: (row_names(X), column_names(X, self.columns)), type(self).__name__)
         if self.impute is not None:
-            check_option("impute", self.impute, (*FILLS, None))
-            table = self._numbers(X)
-            self.fills_ = learn_fills(self.impute, table, sample_weight, column_names(X, self.columns))
+            self.fills_ = learn_fills(self.impute, numbers, sample_weight, column_names(X, self.columns))
+            numbers = self._filled(numbers)
         if self.standardize:
-            self.scaler_ = StandardScaler().fit(self._filled(X), sample_weight=sample_weight)
-        self._learn(self._table(X), sample_weight)
+            self.scaler_ = StandardScaler().fit(numbers, sample_weight=sample_weight)
+            numbers = self._standardized(numbers)
+        self._learn(numbers, sample_weight)
         return self
 
     def __call__(self, X: Rows, Y: Rows = None) -> Floats:  # noqa: D102
@@ -216,19 +220,27 @@ class VectorKernel(Kernel):
 
     def _table(self, X: Rows) -> Table:
         """Return the chosen columns, filled and standardised if they are to be."""
-        numbers = self._filled(X)
-        if not self.standardize:
-            return numbers
-        check_is_fitted(self, "scaler_")
-        return self.scaler_.transform(numbers)
-
-    def _filled(self, X: Rows) -> Table:
-        """Return the chosen columns without gaps."""
         numbers = self._numbers(X)
-        if self.impute is None:
-            return numbers
+        numbers = numbers if self.impute is None else self._filled(numbers)
+        return self._standardized(numbers) if self.standardize else numbers
+
+    def _filled(self, numbers: Floats) -> Floats:
+        """Return numbers without gaps."""
         check_is_fitted(self, "fills_")
         return np.where(np.isnan(numbers), self.fills_, numbers)
+
+    def _standardized(self, numbers: Floats) -> Floats:
+        """Return numbers with the mean and the variance of each column taken out."""
+        check_is_fitted(self, "scaler_")
+        with np.errstate(over="ignore", invalid="ignore"):
+            scaled = self.scaler_.transform(numbers)
+            finite = bool(np.isfinite(scaled.sum())) or bool(np.isfinite(scaled).all())
+        if not finite:
+            raise ValueError(
+                f"{type(self).__name__} needs numbers that it can standardise, got some far too large beside "
+                "those of the fit; scale them, or leave their rows out."
+            )
+        return scaled
 
     def _numbers(self, X: Rows) -> Table:
         """Return the chosen columns as float64 numbers: finite, but for gaps that are filled later."""
@@ -236,7 +248,7 @@ class VectorKernel(Kernel):
         picked = pick_columns(as_csr(X), self.columns, name)
         if sparse.issparse(picked):
             self._check_sparse(name)
-        table = read_numbers(picked, name)
+        table = read_numbers(picked, name, lambda: column_names(X, self.columns))
         check_cells(table, lambda: (row_names(X), column_names(X, self.columns)), missing=self.takes_missing)
         values = table.data if sparse.issparse(table) else table
         if self.nonnegative and (values < 0.0).any():
