@@ -188,11 +188,6 @@ def test_what_is_no_number_in_a_frame_is_named_with_its_column(columns, message,
     )
 
 
-def test_what_is_no_number_in_an_array_is_named_with_its_column():
-    rows = TABLE.assign(pairs=[{1, 2}] * 24).to_numpy()
-    fails(MKLClassifier, r"The rows must be numbers, got set in column 3 \(\{1, 2\}\); encode it", X=rows)
-
-
 @pytest.mark.parametrize("factor", [1e160, 1e300])
 @pytest.mark.parametrize(
     "kernel",

@@ -303,7 +303,7 @@ SOME_DAYS = DAYS.where(DAYS.index != 3)
         pd.Categorical(SOME_DAYS),
         DAYS.dt.date,
         SOME_DAYS.dt.to_period("D"),
-        pd.Series([np.datetime64("NaT"), *DAYS.to_numpy()[1:]], dtype=object),
+        pd.Series([np.datetime64("NaT", "ns"), *DAYS.to_numpy()[1:]], dtype=object),
     ],
     ids=["dates", "gaps", "zone", "spans", "categories", "objects", "periods", "of NumPy"],
 )

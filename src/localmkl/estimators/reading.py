@@ -13,7 +13,7 @@ from localmkl._types import Rows, Table
 from localmkl.estimators.groups import rows_of
 from localmkl.estimators.rows import are_strings, check_views, is_stack
 from localmkl.kernels import Kernel, default_kernels
-from localmkl.kernels.cells import check_different_names, refuse_dates, refuse_others
+from localmkl.kernels.cells import check_different_names, refuse_dates
 from localmkl.kernels.sparse_rows import as_csr
 from localmkl.kernels.viewed import in_views, refuse_view, view_defaults
 from localmkl.stacks import GramStack, Stack
@@ -75,15 +75,15 @@ class ReadingPart(BaseEstimator):
                 self, X, reset=reset, dtype=np.float64, accept_sparse="csr", ensure_all_finite=False
             )
         except (TypeError, ValueError) as error:
-            if words:
+            text = "could not convert string" in str(error)
+            if words and (text or isinstance(error, TypeError)):
                 return validate_data(self, X, reset=reset, dtype=object, ensure_all_finite=False)
-            if "could not convert string" in str(error):
+            if text:
                 raise ValueError(
                     f"{needed}, got text ({error}); encode it, choose numeric columns, or "
                     "pass a list of sequences with kernels for them."
                 ) from error
-            refuse_others(X, needed, "encode it, or choose numeric columns", error)
-            raise
+            raise  # in the words that scikit-learn's checks of estimators ask for
 
     def _readers(self, reset: bool) -> list[Kernel]:
         """Return the kernels that read rows, as far as they are kernels: the fit refuses others."""

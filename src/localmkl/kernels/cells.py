@@ -168,7 +168,7 @@ def refuse_others(
     needed: str,
     way_out: str,
     error: Exception,
-    names: Callable[[], Sequence[Any]] | None = None,
+    names: Callable[[], Sequence[Any]],
 ) -> None:
     """Raise with the first cell that is not a number, if there is one; see `refuse_dates`."""
     for place, cells in _odd_columns(table):
