@@ -38,6 +38,17 @@ def as_polars(frame):
     return pl.DataFrame(columns)
 
 
+@pytest.mark.parametrize("kind", [pl.Date, pl.Datetime, pl.Duration])
+def test_missing_dates_of_polars_are_no_numbers(kind):
+    frame = pl.DataFrame({"age": FRAME["age"].to_numpy(), "when": pl.Series([None, *range(59)]).cast(kind)})
+    for refused in (
+        lambda: Linear("when")(frame, frame),
+        lambda: MKLClassifier([RBF(columns="when"), Linear("age")]).fit(frame, Y),
+    ):
+        with pytest.raises(ValueError, match="needs numeric columns, got dates or times in column 'when'"):
+            refused()
+
+
 def as_arrow(frame):
     return pa.Table.from_pandas(frame, preserve_index=False)
 

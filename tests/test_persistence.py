@@ -242,7 +242,7 @@ def test_a_file_that_is_no_model_is_refused_by_name(content, tmp_path):
 
 
 def test_a_missing_file_is_a_missing_file(tmp_path):
-    with pytest.raises(FileNotFoundError):
+    with pytest.raises(FileNotFoundError, match="is not there; check the path of the model"):
         localmkl.load(tmp_path / "nowhere")
 
 
@@ -791,6 +791,21 @@ def test_saving_again_replaces_the_file_and_leaves_nothing_else(tmp_path):
         localmkl.save(MKLClassifier(C=C), str(tmp_path / "model"))
     assert localmkl.load(str(tmp_path / "model")).C == 2.0
     assert os.listdir(tmp_path) == ["model"]
+
+
+@pytest.mark.parametrize("content", [b"age,dose\n1,2\n", b"PK\x03\x04 of another kind", b"x"])
+def test_a_file_that_is_no_model_is_not_replaced(content, tmp_path):
+    path = tmp_path / "data.csv"
+    path.write_bytes(content)
+    for place in (path, str(path)):
+        with pytest.raises(
+            FileExistsError, match=r"data\.csv' is there already and is not a model of localmkl"
+        ):
+            localmkl.save(MKLClassifier(), place)
+    assert path.read_bytes() == content
+    path.write_bytes(b"")
+    localmkl.save(MKLClassifier(C=2.0), path)
+    assert localmkl.load(path).C == 2.0
 
 
 def test_a_file_name_alone_means_the_current_folder(tmp_path, monkeypatch):

@@ -13,6 +13,8 @@ SYMMETRY_TOLERANCE = 1e-6
 PSD_TOLERANCE = 1e-6
 PSD_SAMPLE = 200
 """Rows of the principal submatrix whose eigenvalues are looked at."""
+LARGEST_NUMBER = 1e100
+"""Numbers of this size may be squared and summed: 1e200 times any number of columns is below 1e308."""
 
 
 def check_number(name, value, *, low, low_open=False, high=np.inf, high_open=False, finite=False):
@@ -136,23 +138,44 @@ def check_cells(table, names, *, missing=False):
         Returns what the user calls the rows, and the columns.
     missing : bool
     """
-    stored = hasattr(table, "indptr")
-    values = table.data if stored else table
+    values = table.data if hasattr(table, "indptr") else table
     with np.errstate(all="ignore"):
         if np.isfinite(np.sum(values)):
             return
     wrong = np.isinf(values) if missing else ~np.isfinite(values)
     if not wrong.any():
         return
+    value, where = _first(table, wrong, names)
+    empty = np.isnan(value)
+    what, way_out = ("NaN", "fill it, set `impute` of the kernels") if empty else ("infinity", "replace it")
+    raise ValueError(f"Input X contains {what} in {where}; {way_out}, or leave the row out.")
+
+
+def check_sizes(table, names, reader):
+    """Raise if a number of a table is too large to be squared; `reader` is who would, else see `check_cells`.
+
+    Cells may be missing.
+    """
+    values = table.data if hasattr(table, "indptr") else table
+    lowest, highest = (find.reduce(values, axis=None, initial=0.0) for find in (np.fmin, np.fmax))
+    if max(-lowest, highest) <= LARGEST_NUMBER:
+        return
+    value, where = _first(table, np.abs(values) > LARGEST_NUMBER, names)
+    raise ValueError(
+        f"{reader} needs numbers up to {LARGEST_NUMBER:.0e} in size, got {value:.6g} in {where}; scale the "
+        "column, or leave the row out."
+    )
+
+
+def _first(table, wrong, names):
+    """Return the first value of a table that is wrong, and its row and column as the user calls them."""
+    stored = hasattr(table, "indptr")
     place = tuple(np.argwhere(wrong)[0])
-    empty = np.isnan(values[place])
+    value = (table.data if stored else table)[place]
     if stored:
         place = np.searchsorted(table.indptr, place[0], side="right") - 1, table.indices[place[0]]
     row, column = (shown(own[int(number)]) for own, number in zip(names(), place, strict=True))
-    what, way_out = ("NaN", "fill it, set `impute` of the kernels") if empty else ("infinity", "replace it")
-    raise ValueError(
-        f"Input X contains {what} in row {row}, column {column}; {way_out}, or leave the row out."
-    )
+    return value, f"row {row}, column {column}"
 
 
 def shown(name):

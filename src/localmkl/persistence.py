@@ -7,6 +7,7 @@ A file is written whole or not at all (`_files`).
 """
 
 import io
+import os
 import warnings
 from collections.abc import Iterable
 from importlib.util import find_spec
@@ -20,7 +21,7 @@ from joblib import parallel_config
 from sklearn.base import BaseEstimator
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder
 
-from localmkl._archive import Archive, Newer, seal
+from localmkl._archive import Archive, Newer, is_archive, seal
 from localmkl._checks import check_integer, listed
 from localmkl._files import write_whole
 from localmkl._parts import PROTOCOL, Builder, foreign, import_trusted
@@ -49,7 +50,8 @@ def save(model: BaseEstimator, path: str | PathLike[str], *, trusted: Iterable[s
         scalers, encoders, mixtures, searches, calibration), no plain functions, and other classes only if
         they are named in `trusted`.
     path : str or path-like
-        Where to; a file that is there is replaced at the end. Of a link, the file that it leads to is.
+        Where to; a model that is there is replaced at the end, and so is an empty file. Of a link, the file
+        that it leads to is.
     trusted : list of str or type, default=()
         Classes of kernels, gates and losses that are not localmkl's, as paths such as
         ``"package.module.Class"`` or as they are; `load` needs them too.
@@ -58,6 +60,8 @@ def save(model: BaseEstimator, path: str | PathLike[str], *, trusted: Iterable[s
     ------
     TypeError
         If the model holds something that `load` would refuse; it is named, and nothing is written.
+    FileExistsError
+        If there is a file that is not a model; it stays.
     ValueError
         If the attributes of a fitted model do not fit together.
 
@@ -73,6 +77,26 @@ def save(model: BaseEstimator, path: str | PathLike[str], *, trusted: Iterable[s
     >>> bool((again.predict(X) == model.predict(X)).all())
     True
     """
+    if os.path.isfile(path) and not _may_be_replaced(path):
+        raise FileExistsError(
+            f"{os.fspath(path)!r} is there already and is not a model of localmkl; choose another name, or "
+            "remove it."
+        )
+    write_model(model, path, trusted=trusted)
+
+
+def _may_be_replaced(path: str | PathLike[str]) -> bool:
+    """Whether a file is empty or a model; one that nobody may read is something else."""
+    try:
+        return os.path.getsize(path) == 0 or bool(is_archive(path))
+    except PermissionError:
+        return False
+
+
+def write_model(
+    model: BaseEstimator, path: str | PathLike[str], *, trusted: Iterable[str | type] = ()
+) -> None:
+    """Write a fitted model to `path`, whatever file is there; else as `save`."""
     import skops.io
 
     if not isinstance(model, BaseEstimator):
@@ -117,6 +141,8 @@ def load(path: str | PathLike[str], *, trusted: Iterable[str | type] = ()) -> An
 
     Raises
     ------
+    FileNotFoundError
+        If there is no file.
     ValueError
         If the file is not a model, is damaged, has parts that do not fit together, was written by a newer
         version, or names types that models do not consist of and `trusted` does not name. Nothing of the
@@ -136,6 +162,8 @@ def load(path: str | PathLike[str], *, trusted: Iterable[str | type] = ()) -> An
     path, classes = Path(path), import_trusted(trusted)
     if path.exists() and not (path.is_file() or path.is_dir()):
         raise ValueError(f"{str(path)!r} must be a regular file, it is a device or a pipe.")
+    if not path.exists():
+        raise FileNotFoundError(f"{str(path)!r} is not there; check the path of the model.")
     with open(path, "rb") as file:
         try:
             return _read(file, classes)

@@ -101,3 +101,12 @@ def test_who_wants_to_know_is_told_once_that_something_is_compiled():
     finally:
         compiling.tell(lambda: None)
     assert told == ["compiling"]
+
+
+def test_a_function_is_compiled_also_where_no_folder_can_keep_it(monkeypatch):
+    kept = compiling.njit()(lambda x: x + 1.0)
+    assert kept.stats.cache_path is not None
+    monkeypatch.setattr("numba.core.caching.CacheImpl._locator_classes", [])
+    with pytest.raises(RuntimeError, match="no locator available"):
+        numba.njit(cache=True)(lambda x: x + 1.0)
+    assert compiling.njit(fastmath=True)(lambda x: x + 1.0)(2.0) == 3.0

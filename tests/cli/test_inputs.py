@@ -74,6 +74,16 @@ def test_lines_are_counted_as_an_editor_counts_them(call, tmp_path):
     assert "line 4: must have 3 fields" in error(call, "info", "short.csv")
 
 
+def test_dates_with_gaps_are_not_read_as_numbers(call, tmp_path):
+    when = pd.Series(pd.date_range("2024", periods=30)).where(np.arange(30) != 3)
+    frame = pd.DataFrame({"a": np.arange(30.0) % 7, "when": when, "state": ["ill", "well"] * 15})
+    frame.to_parquet(tmp_path / "t.parquet")
+    words = error(
+        call, "fit", "t.parquet", "--target", "state", "--kernels", "rbf columns=when; linear columns=a"
+    )
+    assert "'t.parquet': the column 'when' must hold numbers, got dates or times; turn them into" in words
+
+
 def test_numbers_that_overflow_are_refused_with_their_line_and_their_column(call, tmp_path):
     write(tmp_path / "t.csv", ["a,b,state", *rows()])
     write(tmp_path / "big.csv", ["a,b,state", *rows(), "1e308,-1e308,sick"])

@@ -98,18 +98,18 @@ def test_summaries_of_other_experiments_stay(tmp_path):
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT])
 def test_a_search_whose_model_finds_no_room_is_not_lost(call, table, tmp_path, monkeypatch, number):
     command = ("tune", table.train, *TUNED, "--table", "t.csv")
-    save = training.save
+    save = training.write_model
 
     def full(model, path):
         raise OSError(number, os.strerror(number), str(path))
 
-    monkeypatch.setattr(training, "save", full)
+    monkeypatch.setattr(training, "write_model", full)
     said = call(*command, code=FAILED)
     assert "Error: 'model.localmkl' cannot be written: " in said.err
     assert said.err.endswith("make room or choose another place, and give the command again.\n")
     assert (tmp_path / "model.localmkl.checkpoint").exists()
     scores = pd.read_csv("t.csv")
-    monkeypatch.setattr(training, "save", save)
+    monkeypatch.setattr(training, "write_model", save)
     monkeypatch.setattr(run, "columns_of", None)  # nothing is run again
     assert "best of 2" in call(*command).out
     assert sorted(os.listdir(tmp_path)) == ["model.localmkl", "new.parquet", "t.csv", "test.tsv", "train.csv"]
@@ -121,7 +121,7 @@ def test_a_search_stopped_while_its_model_is_written_goes_on(call, table, tmp_pa
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(training, "save", interrupt)
+        patch.setattr(training, "write_model", interrupt)
         said = call("tune", table.train, *TUNED, code=STOPPED)
     assert "is kept in 'model.localmkl.checkpoint': give the command again to go on." in said.err
     monkeypatch.setattr(run, "columns_of", None)
@@ -151,7 +151,7 @@ def test_finished_work_of_another_search_is_dropped_by_force_alone(call, table, 
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(training, "save", interrupt)
+        patch.setattr(training, "write_model", interrupt)
         call("tune", table.train, *TUNED, code=STOPPED)
     work = (tmp_path / "model.localmkl.checkpoint").read_bytes()
     other = ("tune", table.train, *TUNED[:-1], 3)

@@ -1,8 +1,11 @@
 """Bad input, each with a clear error, tested by its text."""
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.sparse import csr_matrix
 from sklearn.base import clone, is_classifier
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
@@ -21,7 +24,7 @@ from localmkl import (
 from localmkl import estimators as estimators_module
 from localmkl.datasets import make_localized
 from localmkl.gates import GATES
-from localmkl.kernels import RBF, Linear
+from localmkl.kernels import RBF, Cosine, Linear, Polynomial, Spectrum
 
 ESTIMATORS = [getattr(estimators_module, name) for name in estimators_module.__all__]
 CLASSIFIERS = [cls for cls in ESTIMATORS if is_classifier(cls())]
@@ -119,6 +122,100 @@ def test_sequences_need_a_kernel_for_sequences(cls):
 @pytest.mark.parametrize("kernels, X", [([Linear(columns=30)], X), ([Linear(columns=["a"])], X)])
 def test_columns_that_do_not_exist_are_named(kernels, X):
     fails(MKLClassifier, "Linear cannot take `columns`", X=X, kernels=kernels)
+
+
+TABLE = pd.DataFrame(X[:, :3], columns=["dose", "age", "site"])
+COLUMNS = "they have dose, age, site"
+
+
+@pytest.mark.parametrize(
+    "columns, message",
+    [
+        (["nope"], rf"RBF cannot take `columns` \['nope'\]: the rows have no 'nope', {COLUMNS}\.$"),
+        (["dose", "Age"], rf"the rows have no 'Age', {COLUMNS}; did you mean 'age'\?$"),
+        ("sites", rf"the rows have no 'sites', {COLUMNS}; did you mean 'site'\?$"),
+        ([0, 3], r"RBF cannot take `columns` \[0, 3\]: the rows have 3 columns, numbered from 0\.$"),
+    ],
+)
+@pytest.mark.parametrize("container", ["pandas", "polars"])
+def test_columns_that_a_frame_does_not_have_are_said_beside_those_it_has(columns, message, container):
+    rows = TABLE if container == "pandas" else pytest.importorskip("polars").DataFrame(dict(TABLE))
+    fails(MKLClassifier, message, X=rows, kernels=[RBF(columns=columns)])
+    with pytest.raises(ValueError, match=message):
+        RBF(columns=columns)(rows)
+
+
+def test_names_of_columns_need_a_frame():
+    message = r"Linear cannot take `columns` 'age': names need a data frame; pass one, or number the columns"
+    fails(MKLClassifier, message, X=X, kernels=[Linear("age")])
+
+
+@pytest.mark.parametrize("names", [["a", "b", "a"], [0, 1, 0]])
+def test_two_columns_of_one_name_are_refused(names):
+    rows = TABLE.set_axis(names, axis=1)
+    message = f"The columns of a data frame must have different names, got {names[0]!r} twice; rename one"
+    fails(MKLClassifier, message, X=rows)
+    fails(MKLClassifier, message, X=rows, kernels=[Linear()])
+    fails(MKLClassifier, f"In view 'clinic': {message}", X={"clinic": rows})
+
+
+@every
+def test_a_frame_without_rows_is_said_to_have_none(cls):
+    fails(cls, f"{cls.__name__} needs rows to learn from, got none", X=TABLE[:0], y=Y[:0])
+    fails(cls, f"{cls.__name__} needs rows to learn from, got none", X=[], y=Y[:0], kernels=[Spectrum(2)])
+
+
+NAMED = pd.Categorical(["red", "blue"] * 12)
+WHOLE = pd.array(range(24), dtype="Int64")
+DAYS = pd.date_range("2024", periods=24)
+
+
+@pytest.mark.parametrize(
+    "columns, message",
+    [
+        ({"colour": NAMED, "whole": WHOLE}, "got text in column 'colour' .*'red'.*take `Overlap` for categ"),
+        ({"when": DAYS, "colour": NAMED}, "got dates or times in column 'when'; turn them into numbers"),
+        ({"lasted": DAYS - DAYS[0]}, "got dates or times in column 'lasted'; turn them into numbers"),
+        ({"range": pd.interval_range(0, 24)}, r"got Interval in column 'range' \(Interval\(0, 1,"),
+        ({"pairs": [[1, 2]] * 24}, r"got list in column 'pairs' \(\[1, 2\]\); choose numeric"),
+        ({"wave": 1j}, r"got complex in column 'wave' \(1j\); choose numeric"),
+    ],
+)
+@pytest.mark.parametrize("kernels", [None, [Linear()]], ids=["default", "named"])
+def test_what_is_no_number_in_a_frame_is_named_with_its_column(columns, message, kernels):
+    fails(
+        MKLClassifier, f"Linear needs numeric columns, {message}", X=TABLE.assign(**columns), kernels=kernels
+    )
+
+
+@pytest.mark.parametrize("factor", [1e160, 1e300])
+@pytest.mark.parametrize(
+    "kernel",
+    [Linear(), RBF(), RBF("median"), Cosine(), RBF(standardize=True), Linear(impute="mean")],
+    ids=repr,
+)
+def test_numbers_too_large_to_be_squared_are_refused(kernel, factor):
+    name = type(kernel).__name__
+    rows = spoiled(X, (3, 2), -factor)
+    message = f"{name} needs numbers up to 1e+100 in size, got -{factor:.6g} in row 3, column 2; scale the"
+    fails(MKLClassifier, re.escape(message), X=rows, kernels=[kernel])
+    if not (kernel.standardize or kernel.impute):
+        fails(MKLClassifier, re.escape(message), X=csr_matrix(rows), kernels=[kernel])
+
+
+def test_numbers_too_large_for_a_power_are_refused():
+    message = r"too large for `kernels\[1\]`, Polynomial\(degree=9\): its values overflow; scale the columns"
+    kernels = [Linear(), Polynomial(9)]
+    fails(MKLClassifier, message, X=1e60 * X, kernels=kernels)
+    fails(MKLClassifier, message, X={"one": 1e60 * X}, kernels=kernels)
+
+
+def test_new_rows_too_large_to_be_standardised_are_refused():
+    model = fitted(MKLClassifier, [Linear(standardize=True)], X=1e-10 * X)
+    with pytest.raises(
+        ValueError, match="Linear needs numbers that it can standardise, got some far too large"
+    ):
+        model.predict(1e300 * X)
 
 
 # Targets
@@ -301,7 +398,7 @@ def test_class_weights_must_know_the_classes(cls):
         ({"rbf": RBF()}, "`kernels` must be a list of kernels"),
         (3, "`kernels` must be a list of kernels, 'precomputed' or None, got 3"),
         ([], "`kernels` must name at least one kernel, got an empty list"),
-        ("rbf", "`kernels` must be one of 'precomputed', got 'rbf'"),
+        ("rbf", r"`kernels` must be a list of kernels, 'precomputed' or None, got 'rbf'; write .*\[RBF\(\)"),
         (["rbf"], r"A kernel must be an instance of one in `localmkl.kernels` or a function .* got 'rbf'"),
         ([Linear(), RBF], r"got <class '.*RBF'>; write RBF\(\)"),
     ],

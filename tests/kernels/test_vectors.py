@@ -289,6 +289,47 @@ def test_text_columns_are_refused_by_name(kernel, X):
         clone(kernel).fit(X)
 
 
+DAYS = pd.Series(pd.date_range("2024", periods=12))
+SOME_DAYS = DAYS.where(DAYS.index != 3)
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        DAYS,
+        SOME_DAYS,
+        SOME_DAYS.dt.tz_localize("UTC"),
+        SOME_DAYS - DAYS[0],
+        pd.Categorical(SOME_DAYS),
+        DAYS.dt.date,
+        SOME_DAYS.dt.to_period("D"),
+        pd.Series([np.datetime64("NaT", "ns"), *DAYS.to_numpy()[1:]], dtype=object),
+    ],
+    ids=["dates", "gaps", "zone", "spans", "categories", "objects", "periods", "of NumPy"],
+)
+@pytest.mark.parametrize("beside", [{}, {"b": 1.5}, {"b": "x"}], ids=["alone", "floats", "words"])
+@pytest.mark.parametrize("kernel", [Linear(["w"]), RBF("median", columns=["w"], impute="median")], ids=repr)
+def test_dates_and_times_are_no_numbers_missing_or_not(kernel, cells, beside):
+    frame = pd.DataFrame({"w": cells, **beside})
+    said = f"{type(kernel).__name__} needs numeric columns, got dates or times in column 'w'; turn them into"
+    for refused in (lambda: clone(kernel).fit(frame), lambda: Linear(["w"])(frame, frame)):
+        with pytest.raises(ValueError, match="got dates or times in column 'w'; turn them into numbers"):
+            refused()
+    with pytest.raises(ValueError, match=said):
+        MKLClassifier([kernel]).fit(frame, np.arange(12) % 2)
+
+
+@pytest.mark.parametrize("unit", ["M8[D]", "m8[s]", object])
+def test_dates_in_an_array_are_no_numbers(unit):
+    days = np.array([[0, 5], [1, "NaT"], [2, 7], [3, 8]], dtype="m8[s]" if unit is object else unit)
+    with pytest.raises(ValueError, match="Linear needs numeric columns, got dates or times in column 0"):
+        Linear()(days.astype(unit))
+    with pytest.raises(ValueError, match="Linear needs numeric columns, got dates or times in column 1"):
+        Linear(columns=[1])(days.astype(unit))
+    with pytest.raises(ValueError, match="The rows must be numbers, got dates or times in column 0"):
+        MKLClassifier([Linear()]).fit(days.astype(unit), [0, 1, 0, 1])
+
+
 @pytest.mark.parametrize("kernel", VECTOR_KERNELS, ids=repr)
 @pytest.mark.parametrize("value, named", [(np.nan, "NaN"), (np.inf, "infinity")])
 def test_values_that_are_not_finite_are_refused(kernel, value, named):

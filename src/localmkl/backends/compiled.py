@@ -10,7 +10,7 @@ import numba
 import numpy as np
 from numba.extending import overload
 
-from localmkl.backends.compiling import listen
+from localmkl.backends.compiling import listen, njit
 from localmkl.backends.reference import tiny_curvature
 from localmkl.backends.threads import Threaded
 
@@ -108,7 +108,7 @@ def _columns_by_type(gram, columns, start, stop, buffer):
     return view if isinstance(columns, numba.types.NoneType) else gather
 
 
-@numba.njit(nogil=True, cache=True, fastmath=_FASTMATH)
+@njit(fastmath=_FASTMATH)
 def _combine_row(i, grams, index, rows, kept, weights, memberships, buffers, totals, row):
     """Write row i of K~ up to its diagonal entry, a stretch of columns and four kernels at a time.
 
@@ -159,7 +159,7 @@ def _combine_row(i, grams, index, rows, kept, weights, memberships, buffers, tot
                     stretch[k] += own * member[k] * total[k]
 
 
-@numba.njit(nogil=True, cache=True)
+@njit()
 def _count_below(index, stop, known):
     """Return how many of the columns wanted stand before `stop`, at least `known`."""
     if index is None:
@@ -186,7 +186,7 @@ def _wanted_by_type(total, index, low, high, start, buffer):
     return view if isinstance(index, numba.types.NoneType) else gather
 
 
-@numba.njit(nogil=True, cache=True)
+@njit()
 def _mirror_block(start, out):
     """Copy the lower triangle's columns [start, start + _TILE) to the upper one."""
     n = out.shape[0]
@@ -211,7 +211,7 @@ def _combine_loop(grams, index, rows, kept, weights, memberships, out):
         _mirror_block(np.int64(tile) * _TILE, out)
 
 
-@numba.njit(nogil=True, cache=True, fastmath=_FASTMATH)
+@njit(fastmath=_FASTMATH)
 def _products_tile(g_0, g_1, g_2, g_3, vectors, tile, start, stop, totals):
     """Add what a stretch of columns left of the diagonal and its mirror image give, for four rows."""
     i_0, i_1, i_2, i_3 = tile
@@ -231,7 +231,7 @@ def _products_tile(g_0, g_1, g_2, g_3, vectors, tile, start, stop, totals):
         totals[j, i_3] += t_3
 
 
-@numba.njit(nogil=True, cache=True, fastmath=_FASTMATH)
+@njit(fastmath=_FASTMATH)
 def _products_rows(i, gram, index, rows, vectors, buffers, totals):
     """Add the part of four rows of one Gram up to their diagonal block, and its mirror image.
 
@@ -260,7 +260,7 @@ def _products_rows(i, gram, index, rows, vectors, buffers, totals):
                     totals[j, column] += value * vectors[j, row]
 
 
-@numba.njit(nogil=True, cache=True)
+@njit()
 def _source(rows, i):
     return i if rows is None else rows[i]
 
@@ -284,7 +284,7 @@ def _compile(loop):
         # second would be given the first one's code.
         named = FunctionType(loop.__code__, loop.__globals__, loop.__name__)
         named.__qualname__ += name
-        return numba.njit(named, nogil=True, cache=True, fastmath=_FASTMATH, parallel=parallel)
+        return njit(fastmath=_FASTMATH, parallel=parallel)(named)
 
     serial = compiled("_serial", parallel=False)
     return Threaded(compiled("_parallel", parallel=True), serial), serial
@@ -294,7 +294,7 @@ _combine_parallel, _combine_serial = _compile(_combine_loop)
 _block_products_parallel, _block_products_serial = _compile(_block_products_loop)
 
 
-@numba.njit(nogil=True, cache=True)
+@njit()
 def _submatrix(K, index):
     n = len(index)
     out = np.zeros((n, n))
@@ -305,7 +305,7 @@ def _submatrix(K, index):
     return out
 
 
-@numba.njit(nogil=True, cache=True)
+@njit()
 def _pair_step(a_i, a_k, upper_i, lower_k, slope, curvature, epsilon):
     while True:
         end = min(upper_i - a_i, a_k - lower_k)
@@ -330,7 +330,7 @@ def _pair_step(a_i, a_k, upper_i, lower_k, slope, curvature, epsilon):
             return a_i, a_k
 
 
-@numba.njit(nogil=True, cache=True, fastmath=_FASTMATH)
+@njit(fastmath=_FASTMATH)
 def _smo(K, ridge, y, epsilon, lower, upper, alpha, gradient, tol, max_iter, shrink, flattest):
     n = K.shape[0]
     active = np.arange(n)
@@ -407,7 +407,7 @@ def _smo(K, ridge, y, epsilon, lower, upper, alpha, gradient, tol, max_iter, shr
             )
 
 
-@numba.njit(nogil=True, cache=True)
+@njit()
 def _shrink(epsilon, lower, upper, alpha, gradient, active, n_active, least_right, most_left):
     """Keep the variables that can still be part of a violating pair; the others move to the end."""
     kept = 0
@@ -429,7 +429,7 @@ def _shrink(epsilon, lower, upper, alpha, gradient, active, n_active, least_righ
     return kept
 
 
-@numba.njit(nogil=True, cache=True, fastmath=_FASTMATH)
+@njit(fastmath=_FASTMATH)
 def _rebuild_gradient(K, ridge, y, alpha, gradient, active, n_active):
     """Recompute the gradient of the variables that were left out."""
     support = np.flatnonzero(alpha)

@@ -1,11 +1,13 @@
 """Compilation on first use, and who wants to know of it.
 
 numba compiles a function when it is first called, and keeps it on disk: once for all, some seconds in all.
+Where no folder may be written to, a function is compiled once for each process.
 Importing numba takes a second by itself, so that it is asked only once a compiled module is there.
 """
 
 from collections.abc import Callable
 from functools import cache
+from typing import Any
 
 _told: list[Callable[[], None]] = []
 
@@ -29,3 +31,26 @@ def listen() -> None:
             pass
 
     event.register("numba:compile", Listener())
+
+
+def njit(**options: Any) -> Callable[[Callable[..., Any]], Any]:
+    """Return a decorator that compiles a function with numba, and keeps it on disk if it can.
+
+    Neither the folder of the package nor that of the user need be writeable (containers, shared
+    installations). A folder for all users, such as the one for temporary files, is no place for it: what is
+    loaded from there is run.
+
+    Parameters
+    ----------
+    **options
+        Of `numba.njit`.
+    """
+    import numba
+
+    def decorate(function: Callable[..., Any]) -> Any:
+        try:
+            return numba.njit(nogil=True, cache=True, **options)(function)
+        except RuntimeError:  # no folder for it
+            return numba.njit(nogil=True, **options)(function)
+
+    return decorate

@@ -7,6 +7,7 @@ import numba
 import numpy as np
 
 from localmkl.backends.compiled import _FASTMATH, _compile
+from localmkl.backends.compiling import njit
 
 _SHARES = 16
 """Shares of the rows, each with totals of its own; their number must not depend on the threads."""
@@ -58,7 +59,7 @@ _scores_parallel, _scores_serial = _compile(_scores)
 _moments_parallel, _moments_serial = _compile(_moments)
 
 
-@numba.njit(nogil=True, cache=True, fastmath=_FASTMATH)
+@njit(fastmath=_FASTMATH)
 def descend(
     table, rows, places, memberships, y, lower, upper, ridge, tube, logistic,
     sizes, alpha, images, big, kept, intercept, rho, total, stretch,
@@ -108,7 +109,7 @@ def descend(
     return total, gain
 
 
-@numba.njit(nogil=True, cache=True)
+@njit()
 def _logistic_maximiser(label, slope, curvature, cost, alpha):
     """Return the alpha at which ``-slope'`` and the conjugate of the log loss balance; see the twin."""
     if not cost > 0.0:

@@ -1,12 +1,12 @@
 """Steps of convex clustering, and a spanning tree, in numba; the twins are in `localmkl.gates.fusing`."""
 
-import numba
 import numpy as np
 
 from localmkl.backends.compiled import _FASTMATH
+from localmkl.backends.compiling import njit
 
 
-@numba.njit(nogil=True, cache=True, fastmath=_FASTMATH, error_model="numpy")
+@njit(fastmath=_FASTMATH, error_model="numpy")
 def _drawn(rows, inverse, first, second, duals, points):
     """Write the points that duals draw the rows to: u_i = x_i - (sum_e of i +-z_e) / w_i."""
     points[:] = rows
@@ -20,7 +20,7 @@ def _drawn(rows, inverse, first, second, duals, points):
             points[k, c] += more * duals[e, c]
 
 
-@numba.njit(nogil=True, cache=True, fastmath=_FASTMATH, error_model="numpy")
+@njit(fastmath=_FASTMATH, error_model="numpy")
 def ascend(rows, inverse, first, second, radii, steps, duals, n_steps):
     """Take dual steps in place; return which edges are fused; see `localmkl.gates.fusing.ascend`."""
     n_edges, n_columns = duals.shape
@@ -51,7 +51,7 @@ def ascend(rows, inverse, first, second, radii, steps, duals, n_steps):
     return fused
 
 
-@numba.njit(nogil=True, cache=True)
+@njit()
 def spanning_tree(distances):
     """Return the edges of a minimum spanning tree, (n - 1, 2); see `localmkl.gates.fusing.spanning_tree`."""
     n = len(distances)

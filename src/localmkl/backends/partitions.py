@@ -8,6 +8,7 @@ import numba
 import numpy as np
 
 from localmkl.backends.compiled import _FASTMATH, _STRETCH, _WORTH_THREADS, _compile
+from localmkl.backends.compiling import njit
 
 
 def settle(gram, diagonal, labels, sums, weights, max_iter):
@@ -41,7 +42,7 @@ def _sums_loop(gram, labels, weights, sums):
                     total[k] += weights[i] * row[k]
 
 
-@numba.njit(nogil=True, cache=True, fastmath=_FASTMATH)
+@njit(fastmath=_FASTMATH)
 def _offsets(own, sums, weights, totals, offsets):
     totals[:] = 0.0
     offsets[:] = 0.0
@@ -51,7 +52,7 @@ def _offsets(own, sums, weights, totals, offsets):
     offsets /= totals**2
 
 
-@numba.njit(nogil=True, cache=True, fastmath=_FASTMATH)
+@njit(fastmath=_FASTMATH)
 def _nearest(i, sums, totals, offsets):
     """Return the nearest cluster of a row and its squared distance, up to the diagonal entry."""
     best, least = 0, np.inf
@@ -62,7 +63,7 @@ def _nearest(i, sums, totals, offsets):
     return best, least
 
 
-@numba.njit(nogil=True, cache=True, fastmath=_FASTMATH)
+@njit(fastmath=_FASTMATH)
 def _move(row, weight, source, target):
     for k in range(len(row)):
         part = weight * row[k]
@@ -70,7 +71,7 @@ def _move(row, weight, source, target):
         target[k] += part
 
 
-@numba.njit(nogil=True, cache=True)
+@njit()
 def _fill_empty(updated, least, diagonal, n_clusters):
     """Give every empty cluster the farthest row it can have."""
     counts = np.bincount(updated, minlength=n_clusters)

@@ -15,6 +15,7 @@ from numba.core import types
 from numba.extending import intrinsic
 
 from localmkl.backends.compiled import _compile
+from localmkl.backends.compiling import njit
 
 WORD = 64
 TILE = 256
@@ -118,7 +119,7 @@ def _declare_popcount(typingctx, word):
 _popcount: Any = intrinsic(_declare_popcount)
 
 
-@numba.njit(nogil=True, cache=True)
+@njit()
 def _pack(codes, planes):
     n, length = codes.shape
     last = planes.shape[0] - 1
@@ -132,13 +133,13 @@ def _pack(codes, planes):
                     planes[b, word, i] |= np.uint64((code >> b) & 1) << bit
 
 
-@numba.njit(nogil=True, cache=True)
+@njit()
 def _n_rows(n_words):
     """Return how many rows of masks `_count` needs."""
     return n_words + n_words % 2 + 1
 
 
-@numba.njit(nogil=True, cache=True)
+@njit()
 def _match(sequence, right, start, stop, masks):
     """Write where one sequence, (n_planes, n_words), equals the columns [start, stop) of `right`."""
     last = sequence.shape[0] - 1
@@ -153,7 +154,7 @@ def _match(sequence, right, start, stop, masks):
                 mask[j] &= ~(letter ^ other[j])
 
 
-@numba.njit(nogil=True, cache=True)
+@njit()
 def _count(masks, counts):
     """Count the runs of the next four lengths, shorten every run by four; return whether any is left.
 
@@ -182,7 +183,7 @@ def _count(masks, counts):
     return left != np.uint64(0)
 
 
-@numba.njit(nogil=True, cache=True, inline="always")
+@njit(inline="always")
 def _four_lengths(low, high, after):
     """Return how many runs of the next four lengths start in two words, and the words after that.
 
@@ -198,12 +199,12 @@ def _four_lengths(low, high, after):
     return one, two, three, four, a & _moved(low, high, 4), b & _moved(high, after, 4)
 
 
-@numba.njit(nogil=True, cache=True, inline="always")
+@njit(inline="always")
 def _moved(word, after, by):
     return (word >> np.uint64(by)) | (after << np.uint64(WORD - by))
 
 
-@numba.njit(nogil=True, cache=True)
+@njit()
 def _write_four(counts, runs, totals, scales, one, two, three, four):
     """Add the counts of four run lengths to the running sums and write the Grams of these degrees."""
     first, second, third, fourth = counts[0], counts[1], counts[2], counts[3]
@@ -225,7 +226,7 @@ def _write_four(counts, runs, totals, scales, one, two, three, four):
         totals[j] = total
 
 
-@numba.njit(nogil=True, cache=True)
+@njit()
 def _write_four_more(runs, totals, scales, one, two, three, four):
     """Write the Grams of four more degrees when no run is left to count."""
     by_one, by_two, by_three, by_four = scales[0], scales[1], scales[2], scales[3]
@@ -242,14 +243,14 @@ def _write_four_more(runs, totals, scales, one, two, three, four):
         totals[j] = total
 
 
-@numba.njit(nogil=True, cache=True)
+@njit()
 def _add_one(count, runs, totals):
     for j in range(len(runs)):
         runs[j] += count[j]
         totals[j] += runs[j]
 
 
-@numba.njit(nogil=True, cache=True)
+@njit()
 def _runs_row(left, right, i, start, stop, masks, counts, runs, totals, slots, scales, out):
     """Write the entries [start, stop) of row i of every Gram: S_d by two running sums."""
     _match(left[i], right, start, stop, masks)
@@ -295,7 +296,7 @@ def _runs_loop(left, right, slots, scales, out):
 _runs_parallel, _runs_serial = _compile(_runs_loop)
 
 
-@numba.njit(nogil=True, cache=True)
+@njit()
 def _move(sequence, by, moved):
     """Write a sequence moved down (by > 0) or up by some positions; what comes in is no letter."""
     n_words = sequence.shape[1]
@@ -315,7 +316,7 @@ def _move(sequence, by, moved):
                 moved[b, w] = (word << rest) | (more >> back)
 
 
-@numba.njit(nogil=True, cache=True)
+@njit()
 def _shifted_counts(sequence, right, start, stop, weights, moved, masks, counts, pairs, sums):
     """Write the weighted number of runs of each length over all shifts, (n_lengths, stop - start).
 
@@ -341,7 +342,7 @@ def _shifted_counts(sequence, right, start, stop, weights, moved, masks, counts,
                 total[j] += weight * pair[j]
 
 
-@numba.njit(nogil=True, cache=True)
+@njit()
 def _sum_twice(sums):
     """Turn numbers of runs into the numerators S_d, in place."""
     for _ in range(2):
@@ -373,7 +374,7 @@ def _shifted_loop(left, right, weights, slots, scales, out):
 _shifted_parallel, _shifted_serial = _compile(_shifted_loop)
 
 
-@numba.njit(nogil=True, cache=True)
+@njit()
 def _diagonal(left, right, weights, slots, scales, out):
     moved = np.empty((left.shape[1], left.shape[2]), dtype=np.uint64)
     masks = np.zeros((_n_rows(left.shape[2]), 1), dtype=np.uint64)

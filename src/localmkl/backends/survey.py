@@ -11,6 +11,7 @@ import numba
 import numpy as np
 
 from localmkl.backends.compiled import _FASTMATH, _WORTH_THREADS, _compile
+from localmkl.backends.compiling import njit
 
 _SHARES = 8
 """Parts of a Gram that are read side by side; how many there are must not depend on the threads."""
@@ -45,7 +46,7 @@ def plain_survey(grams):
     return np.array([np.abs(gram @ u - u @ gram).max() for gram in grams])
 
 
-@numba.njit(nogil=True, cache=True, fastmath=_FASTMATH)
+@njit(fastmath=_FASTMATH)
 def _four_rows(i, gram, u, rights, left):
     """Write K u of four rows, and add what they give to u'K."""
     g_0, g_1, g_2, g_3 = gram[i], gram[i + 1], gram[i + 2], gram[i + 3]
@@ -60,7 +61,7 @@ def _four_rows(i, gram, u, rights, left):
     rights[i], rights[i + 1], rights[i + 2], rights[i + 3] = t_0, t_1, t_2, t_3
 
 
-@numba.njit(nogil=True, cache=True, fastmath=_FASTMATH)
+@njit(fastmath=_FASTMATH)
 def _one_row(i, gram, u, rights, left):
     row, own, right = gram[i], u[i], 0.0
     for k in range(len(u)):

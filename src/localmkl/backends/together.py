@@ -20,6 +20,7 @@ from localmkl.backends.compiled import (
     _wanted,
     pick_from_totals,
 )
+from localmkl.backends.compiling import njit
 
 
 def combine_together(grams, rows, weights, memberships, out, places, *, parallel=True):
@@ -35,7 +36,7 @@ def combine_together(grams, rows, weights, memberships, out, places, *, parallel
     work(np.asarray(grams), index, rows, kept, flat, members, out, np.asarray(places, dtype=np.int64))
 
 
-@numba.njit(nogil=True, cache=True, fastmath=_FASTMATH)
+@njit(fastmath=_FASTMATH)
 def _add(size, first, second, weights, j, m_0, m_1, m_2, m_3, g_0, g_1, g_2, g_3):
     """Add four kernels to two running totals: six reads and two writes for eight products."""
     a_0, a_1, a_2, a_3 = weights[j, m_0], weights[j, m_1], weights[j, m_2], weights[j, m_3]
@@ -45,7 +46,7 @@ def _add(size, first, second, weights, j, m_0, m_1, m_2, m_3, g_0, g_1, g_2, g_3
         second[k] += b_0 * g_0[k] + b_1 * g_1[k] + b_2 * g_2[k] + b_3 * g_3[k]
 
 
-@numba.njit(nogil=True, cache=True, fastmath=_FASTMATH)
+@njit(fastmath=_FASTMATH)
 def _combine_rows(i, grams, index, rows, kept, weights, memberships, buffers, totals, out, places):
     """Write row i of every combined kernel up to its diagonal entry; see `compiled._combine_row`."""
     last = _source(index, i)

@@ -7,12 +7,9 @@ from fnmatch import fnmatchcase
 
 import numpy as np
 
-from localmkl._checks import is_missing, listed
+from localmkl._checks import LARGEST_NUMBER, is_missing, listed
 from localmkl._spelling import meant
 from localmkl.datasets.delimited import DECIMAL_COMMA
-
-LARGEST_NUMBER = 1e100
-"""Numbers of this size may be squared and summed: 1e200 times any number of columns is below 1e308."""
 
 COUNTED = 10
 """From this many rows on, a column that counts them is no accident: nine steps of exactly one."""
@@ -280,6 +277,7 @@ def as_numbers(content, frame, columns, gaps=()):
     numbers = np.empty(part.shape)
     numbers[:, plain] = part.loc[:, plain].to_numpy(dtype=float, na_value=np.nan)
     for place in np.flatnonzero(~plain).tolist():
+        _refuse_dates(content, columns[place], part.dtypes.iloc[place])
         numbers[:, place] = pd.to_numeric(part.iloc[:, place], errors="coerce")
     wrong = ~(np.abs(numbers) <= LARGEST_NUMBER)
     if gaps:
@@ -292,6 +290,16 @@ def as_numbers(content, frame, columns, gaps=()):
     table = pd.DataFrame(numbers, columns=columns, index=frame.index)
     others = frame.columns.difference(columns, sort=False)
     return table if others.empty else pd.concat([table, frame[others]], axis=1)[list(frame.columns)]
+
+
+def _refuse_dates(content, name, dtype):
+    """Raise if a column holds dates or times: pandas takes them for numbers, also those that are missing."""
+    kinds = (one.kind for one in (dtype, getattr(getattr(dtype, "categories", None), "dtype", dtype)))
+    if not set("mM").isdisjoint(kinds):
+        raise ValueError(
+            f"{str(content.path)!r}: the column {name!r} must hold numbers, got dates or times; turn them "
+            "into numbers, for instance days since a date, or do without the column."
+        )
 
 
 def _refuse_entry(content, name, row, number):

@@ -32,7 +32,7 @@ from localmkl.estimators.convex import LocalMKL
 from localmkl.estimators.groups import as_groups, with_groups
 from localmkl.experiments.results import provenance
 from localmkl.kernels.stack import take_rows
-from localmkl.persistence import save
+from localmkl.persistence import write_model
 from localmkl.report.subject import Subject
 
 MANY_LABELS = 20
@@ -139,13 +139,13 @@ def train(order, voice, search=None):
             "y": content.y if whole is None else whole.y,  # with the names, for a report of the training rows
             "names": content.names,
         }
-        save(model, order.out)
+        write_model(model, order.out)
         if work is not None:
             work.finish()
     if order.exact_gap:
         try:
             model.made_["exact_gap"] = _exact_gap(model, replace(chosen, content=content), order, voice)
-            save(model, order.out)
+            write_model(model, order.out)
         except MemoryError as error:
             voice.note(f"The model is written, its exact gap is not known: {sentence(error)}")
     if not order.regression:

@@ -316,8 +316,11 @@ class BaseMKL(ReadingPart, ABC):
         check_integer("max_iter", self.max_iter, low=1)
         check_option("normalize", self.normalize, NORMALIZATIONS)
         check_option("missing", self.missing, MISSING)
-        if isinstance(self.kernels, str):
-            check_option("kernels", self.kernels, (PRECOMPUTED,))
+        if isinstance(self.kernels, str) and not self._precomputed:
+            raise ValueError(
+                f"`kernels` must be a list of kernels, {PRECOMPUTED!r} or None, got {self.kernels!r}; write "
+                "for instance kernels=[RBF(), Linear()]."
+            )
 
     def _fit_stack(self, X: Rows, sample_weight: Floats | None, context: FoldContext) -> Stack:
         """Set kernels_, factors_ and what prediction compares new rows with; return the stack."""

@@ -13,6 +13,7 @@ from localmkl._types import Rows, Table
 from localmkl.estimators.groups import rows_of
 from localmkl.estimators.rows import are_strings, check_views, is_stack
 from localmkl.kernels import Kernel, default_kernels
+from localmkl.kernels.cells import check_different_names, refuse_dates
 from localmkl.kernels.sparse_rows import as_csr
 from localmkl.kernels.viewed import in_views, refuse_view, view_defaults
 from localmkl.stacks import GramStack, Stack
@@ -43,7 +44,12 @@ class ReadingPart(BaseEstimator):
         if isinstance(X, Stack):
             name = type(X).__name__
             raise ValueError(f"A `{name}` needs `kernels='precomputed'`, got other kernels.")
+        if reset and (isinstance(X, list) or hasattr(X, "iloc")) and len(X) == 0:
+            raise ValueError(
+                f"{type(self).__name__} needs rows to learn from, got none; check how they were selected."
+            )
         if hasattr(X, "columns") and hasattr(X, "iloc"):
+            check_different_names(X)
             check_feature_names(self, X, reset=reset)
             check_n_features(self, X, reset=reset)
             return X
@@ -55,20 +61,29 @@ class ReadingPart(BaseEstimator):
                 )
             return np.asarray(X, dtype=object)
         readers = self._readers(reset)
+        rows = self._check_table(X, readers, reset=reset)
+        return rows if rows.dtype == object else self._check_cells(as_csr(rows), readers)
+
+    def _check_table(self, X: Rows, readers: Sequence[Kernel], *, reset: bool) -> Table:
+        """Return rows without names as numbers or, where a kernel takes them, as words."""
+        needed = "The rows must be numbers"
+        words = any(kernel.takes_text for kernel in readers)
+        if not words or getattr(getattr(X, "dtype", None), "kind", "O") != "O":
+            refuse_dates(X, needed, "pass a data frame and name the `columns` of each kernel")
         try:
-            rows = validate_data(
+            return validate_data(
                 self, X, reset=reset, dtype=np.float64, accept_sparse="csr", ensure_all_finite=False
             )
-        except ValueError as error:
-            if "could not convert string" in str(error):
-                if any(kernel.takes_text for kernel in readers):
-                    return validate_data(self, X, reset=reset, dtype=object, ensure_all_finite=False)
+        except (TypeError, ValueError) as error:
+            text = "could not convert string" in str(error)
+            if words and (text or isinstance(error, TypeError)):
+                return validate_data(self, X, reset=reset, dtype=object, ensure_all_finite=False)
+            if text:
                 raise ValueError(
-                    f"The rows must be numbers, got text ({error}); encode it, choose numeric columns, or "
+                    f"{needed}, got text ({error}); encode it, choose numeric columns, or "
                     "pass a list of sequences with kernels for them."
                 ) from error
-            raise
-        return self._check_cells(as_csr(rows), readers)
+            raise  # in the words that scikit-learn's checks of estimators ask for
 
     def _readers(self, reset: bool) -> list[Kernel]:
         """Return the kernels that read rows, as far as they are kernels: the fit refuses others."""

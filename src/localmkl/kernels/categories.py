@@ -10,6 +10,7 @@ from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
 from localmkl._checks import is_missing
+from localmkl._foreign import as_pandas
 from localmkl._sklearn import count_rows
 from localmkl._types import Array, ColumnChoice, Floats, Ints, Rows
 from localmkl.kernels.cells import pick_columns
@@ -89,6 +90,7 @@ class Overlap(Kernel):
             raise ValueError(
                 f"{name} needs columns of categories, got a sparse matrix; use Cosine or Tanimoto."
             )
+        X = as_pandas(X)
         if not hasattr(X, "iloc"):
             X = np.asarray(X, dtype=object)
         if np.ndim(X) == 1:

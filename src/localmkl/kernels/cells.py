@@ -1,13 +1,16 @@
-"""Cells of a table: their names in messages, and what fills the missing ones."""
+"""Cells of a table: numbers or not, their names in messages, and what fills the missing ones."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from datetime import timedelta
 from numbers import Integral
 from typing import Any
 
 import numpy as np
+from sklearn.utils import check_array
 
-from localmkl._checks import shown
+from localmkl._checks import listed, shown
 from localmkl._sklearn import count_rows, take
+from localmkl._spelling import meant
 from localmkl._types import ColumnChoice, Floats, Rows, Table
 
 
@@ -77,7 +80,146 @@ def pick_columns(X: Rows, columns: ColumnChoice, name: str) -> Table:
     try:
         return take(X, _several(columns), axis=1)
     except (IndexError, KeyError, ValueError) as error:
-        raise ValueError(f"{name} cannot take `columns` {columns!r}: {error}") from error
+        raise ValueError(
+            f"{name} cannot take `columns` {columns!r}: {_why_not(X, columns, error)}"
+        ) from error
+
+
+def _why_not(X: Rows, columns: ColumnChoice, error: Exception) -> str:
+    """Return the rest of a sentence that refuses columns that are not there."""
+    chosen, n_columns = _several(columns), np.shape(X)[1]
+    chosen = chosen if isinstance(chosen, list | tuple | np.ndarray) else []
+    names = list(X.columns) if hasattr(X, "columns") else []
+    unknown = [one for one in chosen if isinstance(one, str) and one not in names]
+    if unknown and not names:
+        return "names need a data frame; pass one, or number the columns from 0."
+    if unknown:
+        return f"the rows have no {unknown[0]!r}, they have {listed(names)}{meant(unknown[0], names)}"
+    if any(isinstance(one, Integral) and not -n_columns <= one < n_columns for one in chosen):
+        return f"the rows have {n_columns} columns, numbered from 0."
+    return str(error)
+
+
+def check_different_names(frame: Table) -> None:
+    """Raise if two columns of a data frame have one name."""
+    if not frame.columns.is_unique:
+        twice = frame.columns[frame.columns.duplicated()][0]
+        raise ValueError(
+            f"The columns of a data frame must have different names, got {shown(twice)} twice; rename one, "
+            "or leave it out."
+        )
+
+
+def read_numbers(table: Table, name: str, names: Callable[[], Sequence[Any]]) -> Table:
+    """Return the columns that a kernel reads as float64 numbers, an array or CSR matrix.
+
+    Parameters
+    ----------
+    table : array, data frame or CSR matrix
+    name : str
+        Of the kernel, for messages.
+    names : callable
+        Returns what the user calls the columns.
+
+    Examples
+    --------
+    >>> read_numbers(np.array([["1", "2.5"]], dtype=object), "Linear", lambda: [0, 1])
+    array([[1. , 2.5]])
+    """
+    needed = f"{name} needs numeric columns"
+    table = _plain(table)
+    refuse_dates(table, needed, "choose other `columns`", names)
+    try:
+        return check_array(
+            table, dtype=np.float64, accept_sparse="csr", ensure_all_finite=False, input_name="X"
+        )
+    except (TypeError, ValueError) as error:
+        way_out = "choose numeric `columns`, take `Overlap` for categories, or use a kernel for sequences"
+        refuse_others(table, needed, way_out, error, names)
+        raise
+
+
+def refuse_dates(
+    table: Table, needed: str, way_out: str, names: Callable[[], Sequence[Any]] | None = None
+) -> None:
+    """Raise if a column holds dates or times, which NumPy takes for numbers, also where they are missing.
+
+    Parameters
+    ----------
+    table : array, data frame or CSR matrix
+    needed : str
+        The beginning of the sentence: what was expected.
+    way_out : str
+        What can be done beside turning them into numbers.
+    names : callable, optional
+        Returns what the user calls the columns; numbers from 0 by default.
+    """
+    for place, cells in _odd_columns(table):
+        values = np.asarray(cells)
+        if values.dtype.kind in "mM" or (values.dtype == object and any(map(_is_time, values.tolist()))):
+            raise ValueError(
+                f"{needed}, got dates or times{_in_column(place, names)}; turn them into numbers, for "
+                f"instance days since a date, or {way_out}."
+            )
+
+
+def refuse_others(
+    table: Table,
+    needed: str,
+    way_out: str,
+    error: Exception,
+    names: Callable[[], Sequence[Any]],
+) -> None:
+    """Raise with the first cell that is not a number, if there is one; see `refuse_dates`."""
+    for place, cells in _odd_columns(table):
+        for cell in np.asarray(cells, dtype=object).tolist():
+            text = isinstance(cell, str | bytes)
+            if (place is None and not text) or (wrong := _why_no_number(cell)) is None:
+                continue
+            what = "text" if text else type(cell).__name__
+            raise ValueError(
+                f"{needed}, got {what}{_in_column(place, names)} ({wrong}); {way_out}."
+            ) from error
+
+
+def _odd_columns(table: Table) -> Iterator[tuple[int | None, Any]]:
+    """Yield place and cells of each column whose type is not one of numbers; a lone column has no place."""
+    if isinstance(table, list | tuple):
+        table = np.asarray(table, dtype=object)
+    if hasattr(table, "iloc"):
+        for place, dtype in enumerate(table.dtypes):
+            if getattr(dtype, "kind", "O") not in NUMERIC:
+                yield place, table.iloc[:, place]
+    elif isinstance(table, np.ndarray) and table.dtype.kind not in NUMERIC:
+        yield from [(None, table)] if table.ndim < 2 else enumerate(table.T)
+
+
+def _in_column(place: int | None, names: Callable[[], Sequence[Any]] | None) -> str:
+    if place is None:
+        return ""
+    return f" in column {shown(place if names is None else names()[place])}"
+
+
+def _is_time(cell: Any) -> bool:
+    return hasattr(cell, "strftime") or isinstance(cell, timedelta | np.datetime64 | np.timedelta64)
+
+
+def _why_no_number(cell: Any) -> str | None:
+    """Return why a cell is no number; None if it is one, or None itself, which NumPy reads as NaN."""
+    try:
+        float(np.nan if cell is None else cell)
+    except ValueError as error:
+        return str(error)
+    except TypeError:
+        return repr(cell)
+    return None
+
+
+def _plain(table: Table) -> Table:
+    """Return a data frame of NumPy's numbers as an array: checks would go through it column by column."""
+    if hasattr(table, "iloc") and all(getattr(dtype, "kind", "O") in "iuf" for dtype in set(table.dtypes)):
+        return table.to_numpy(dtype=np.float64, na_value=np.nan)
+    return table
 
 
 def pick_texts(X: Rows, column: Any, name: str, what: str) -> Any:
@@ -126,6 +268,9 @@ def column_names(X: Rows, columns: ColumnChoice = None) -> list[Any]:
 def _several(columns: ColumnChoice) -> ColumnChoice:
     return [columns] if isinstance(columns, str | Integral) else columns
 
+
+NUMERIC = "biuf"
+"""Kinds of types, as NumPy calls them, whose cells are numbers."""
 
 FILLS = {"median": weighted_median, "mean": _weighted_mean}
 """Value of `impute`: a function of the numbers in a column and their weights."""

@@ -11,6 +11,7 @@ multiplied into the kernel weights, so that no stack is ever rescaled or copied 
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Hashable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -215,27 +216,51 @@ def compute_stack(
     grams = np.empty((len(kernels), n_samples, n_samples)) if out is None else out
     for sweep in sweeps(kernels):
         members = [m for m in sweep if m not in known]
-        if not members:
-            continue
-        if len(members) == 1 and not _writes_in_place(kernels[members[0]]):
-            m = members[0]
-            gram = kernels[m](X)
-            if np.shape(gram) != (n_samples, n_samples):
-                raise ValueError(
-                    f"`kernels[{m}]` must return shape ({n_samples}, {n_samples}) for {n_samples} rows, "
-                    f"got {np.shape(gram)}."
-                )
-            grams[m] = gram
-        else:
-            together = [kernels[m] for m in members]
-            together[0].write_together(together, X, None, grams, members)
+        if members:
+            with _quiet(kernels[members[0]]):
+                _write(kernels, members, X, grams)
     stack = GramStack(grams)
     if all(kernel.finite for kernel in kernels):  # counts: nothing to look for
         stack.vouch("finite")
     if all(_is_ours(kernel) for kernel in kernels):
         stack.vouch("symmetric")
-    stack.check_training()
+    try:
+        stack.check_training()
+    except ValueError as error:
+        _say_too_large(kernels, grams, error)
+        raise
     return stack
+
+
+def _write(kernels: Sequence[Kernel], members: list[int], X: Rows, grams: Floats) -> None:
+    """Write the Grams of kernels that are computed together."""
+    m, n_samples = members[0], _count(X)
+    if len(members) > 1 or _writes_in_place(kernels[m]):
+        together = [kernels[one] for one in members]
+        together[0].write_together(together, X, None, grams, members)
+        return
+    gram = kernels[m](X)
+    if np.shape(gram) != (n_samples, n_samples):
+        raise ValueError(
+            f"`kernels[{m}]` must return shape ({n_samples}, {n_samples}) for {n_samples} rows, "
+            f"got {np.shape(gram)}."
+        )
+    grams[m] = gram
+
+
+def _quiet(kernel: Kernel) -> AbstractContextManager[Any]:
+    """Return what keeps NumPy from warning while one of our kernels overflows: that is said afterwards."""
+    return np.errstate(over="ignore", invalid="ignore") if _is_ours(kernel) else nullcontext()
+
+
+def _say_too_large(kernels: Sequence[Kernel], grams: Floats, error: Exception) -> None:
+    """Raise if a Gram of one of our kernels is not finite, which the cells that it read were."""
+    for m, kernel in enumerate(kernels):
+        if _is_ours(kernel) and not np.isfinite(grams[m]).all():
+            raise ValueError(
+                f"The numbers are too large for `kernels[{m}]`, {getattr(kernel, 'kernel', kernel)!r}: its "
+                "values overflow; scale the columns."
+            ) from error
 
 
 def sweeps(kernels: Sequence[Kernel]) -> list[list[int]]:

@@ -26,14 +26,22 @@ from sklearn.metrics.pairwise import (
     rbf_kernel,
 )
 from sklearn.preprocessing import StandardScaler, normalize
-from sklearn.utils import check_array
 from sklearn.utils.extmath import row_norms
 from sklearn.utils.validation import check_is_fitted
 
-from localmkl._checks import check_cells, check_integer, check_number, check_option
+from localmkl._checks import check_cells, check_integer, check_number, check_option, check_sizes
+from localmkl._foreign import as_pandas
 from localmkl._sklearn import count_rows, take
 from localmkl._types import ColumnChoice, Floats, Rows, Table
-from localmkl.kernels.cells import FILLS, column_names, learn_fills, pick_columns, row_names, weighted_median
+from localmkl.kernels.cells import (
+    FILLS,
+    column_names,
+    learn_fills,
+    pick_columns,
+    read_numbers,
+    row_names,
+    weighted_median,
+)
 from localmkl.kernels.sparse_rows import as_csr, spread_of
 
 MEDIAN_ROWS = 1000
@@ -174,13 +182,17 @@ class VectorKernel(Kernel):
 
     def fit(self, X: Rows, sample_weight: Floats | None = None) -> Self:
         """Learn data-driven parameters from the training rows."""
+        check_option("impute", self.impute, (*FILLS, None))
+        X = as_pandas(X)
+        numbers = self._numbers(X)
+        check_sizes(numbers, lambda: (row_names(X), column_names(X, self.columns)), type(self).__name__)
         if self.impute is not None:
-            check_option("impute", self.impute, (*FILLS, None))
-            table = self._numbers(X)
-            self.fills_ = learn_fills(self.impute, table, sample_weight, column_names(X, self.columns))
+            self.fills_ = learn_fills(self.impute, numbers, sample_weight, column_names(X, self.columns))
+            numbers = self._filled(numbers)
         if self.standardize:
-            self.scaler_ = StandardScaler().fit(self._filled(X), sample_weight=sample_weight)
-        self._learn(self._table(X), sample_weight)
+            self.scaler_ = StandardScaler().fit(numbers, sample_weight=sample_weight)
+            numbers = self._standardized(numbers)
+        self._learn(numbers, sample_weight)
         return self
 
     def __call__(self, X: Rows, Y: Rows = None) -> Floats:  # noqa: D102
@@ -208,37 +220,35 @@ class VectorKernel(Kernel):
 
     def _table(self, X: Rows) -> Table:
         """Return the chosen columns, filled and standardised if they are to be."""
-        numbers = self._filled(X)
-        if not self.standardize:
-            return numbers
-        check_is_fitted(self, "scaler_")
-        return self.scaler_.transform(numbers)
-
-    def _filled(self, X: Rows) -> Table:
-        """Return the chosen columns without gaps."""
         numbers = self._numbers(X)
-        if self.impute is None:
-            return numbers
+        numbers = numbers if self.impute is None else self._filled(numbers)
+        return self._standardized(numbers) if self.standardize else numbers
+
+    def _filled(self, numbers: Floats) -> Floats:
+        """Return numbers without gaps."""
         check_is_fitted(self, "fills_")
         return np.where(np.isnan(numbers), self.fills_, numbers)
 
+    def _standardized(self, numbers: Floats) -> Floats:
+        """Return numbers with the mean and the variance of each column taken out."""
+        check_is_fitted(self, "scaler_")
+        with np.errstate(over="ignore", invalid="ignore"):
+            scaled = self.scaler_.transform(numbers)
+            finite = bool(np.isfinite(scaled.sum())) or bool(np.isfinite(scaled).all())
+        if not finite:
+            raise ValueError(
+                f"{type(self).__name__} needs numbers that it can standardise, got some far too large beside "
+                "those of the fit; scale them, or leave their rows out."
+            )
+        return scaled
+
     def _numbers(self, X: Rows) -> Table:
         """Return the chosen columns as float64 numbers: finite, but for gaps that are filled later."""
-        name = type(self).__name__
+        X, name = as_pandas(X), type(self).__name__
         picked = pick_columns(as_csr(X), self.columns, name)
         if sparse.issparse(picked):
             self._check_sparse(name)
-        try:
-            table = check_array(
-                _plain(picked), dtype=np.float64, accept_sparse="csr", ensure_all_finite=False, input_name="X"
-            )
-        except ValueError as error:
-            if "could not convert string" in str(error):
-                raise ValueError(
-                    f"{name} needs numeric columns, got text ({error}); choose numeric `columns`, "
-                    "take `Overlap` for categories, or use a kernel for sequences."
-                ) from error
-            raise
+        table = read_numbers(picked, name, lambda: column_names(X, self.columns))
         check_cells(table, lambda: (row_names(X), column_names(X, self.columns)), missing=self.takes_missing)
         values = table.data if sparse.issparse(table) else table
         if self.nonnegative and (values < 0.0).any():
@@ -520,13 +530,6 @@ def default_kernels() -> list[Kernel]:
     [Linear(), RBF(factor=0.1), RBF(), RBF(factor=10.0)]
     """
     return [Linear(), RBF(factor=0.1), RBF(factor=1.0), RBF(factor=10.0)]
-
-
-def _plain(table: Table) -> Table:
-    """Return a data frame of NumPy's numbers as an array: checks would go through it column by column."""
-    if hasattr(table, "iloc") and all(getattr(dtype, "kind", "O") in "iuf" for dtype in set(table.dtypes)):
-        return table.to_numpy(dtype=np.float64, na_value=np.nan)
-    return table
 
 
 def pairwise_sample(

@@ -20,6 +20,7 @@ from localmkl._checks import check_option, listed
 from localmkl._types import Floats, Rows, Table
 from localmkl.kernels.alphabets import ALPHABETS, guess_alphabet
 from localmkl.kernels.categories import Overlap
+from localmkl.kernels.cells import check_different_names
 from localmkl.kernels.sequences import Spectrum
 from localmkl.kernels.stack import check_kernel
 from localmkl.kernels.texts import TfIdf
@@ -246,6 +247,8 @@ def _text_defaults(name: str, texts: list[str]) -> list[Overlap]:
 
 
 def _frame_defaults(name: str, frame: DataFrame) -> list[Kernel]:
+    with _named(name):
+        check_different_names(frame)
     words = [column for column in frame.columns if getattr(frame[column].dtype, "kind", "O") not in "biuf"]
     numbers = [column for column in frame.columns if column not in words]
     chosen = {} if not words else {"columns": numbers}
