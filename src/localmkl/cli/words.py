@@ -20,7 +20,6 @@ from math import inf
 from pathlib import Path
 from typing import Any
 
-from localmkl._checks import check_integer, check_number
 from localmkl._spelling import meant
 from localmkl.cli.voice import Misuse
 
@@ -237,6 +236,8 @@ def parse_grids(options):
     >>> parse_grids({"C": "0.1,1", "p": None})
     {'C': [0.1, 1]}
     """
+    from localmkl._checks import check_integer, check_number  # brings NumPy, which --help does without
+
     grids = {}
     for name, text in options.items():
         if text is None:
