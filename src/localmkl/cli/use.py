@@ -528,8 +528,7 @@ def lacking(subject, content):
     if content is not None and content.y is None:
         return f"{str(content.path)!r} lacks labels: nothing is said about quality."
     if content is not None and not (has := has_label(content.y)).all():
-        whose = f"{has.sum()} of {len(has)} rows of {str(content.path)!r}"
-        return f"The report is on {whose}; the others have no label."
+        return f"The report is on {has.sum()} of {len(has)} rows; the others have no label."
     if content is None and subject.model._precomputed:
         return (
             "A model of Gram matrices keeps no samples: the report has no cross-validation, no map and no "
