@@ -77,6 +77,9 @@ def test_rows_with_labels_are_scored_where_others_have_none(call, model, patient
         said = call("info", name, "--target", "state")
         assert "; 2 rows without one\n" in said.out
         assert call("info", name, "--target", "state", "--json").json()["unlabelled"] == 2
+    call("fit", "gaps.csv", "--target", "state", "--rank", 9, "--kernels", "rbf", "--out", "own.localmkl")
+    said = call("predict", "own.localmkl", "gaps.csv", "--out", "p.csv").err
+    assert " on 38 of 40 rows, 38 of which the model was trained on; the others have no label\n" in said
     frame.loc[:4, "state"] = "dead"
     frame.to_csv("strange.csv", index=False)
     said = call("predict", model, "strange.csv", "--out", "p.csv").err
