@@ -331,7 +331,7 @@ def test_columns_of_obs_are_named_where_target_or_groups_are_none_of_them(call):
     prot.var_names = [f"p{k}" for k in range(4)]
     rna.write_h5ad("rna.h5ad")
     mudata.MuData({"rna": rna, "prot": prot}).write_h5mu("both.h5mu")
-    for slip in ("rna:lable", "label", "lable"):
+    for slip in ("rna:labl", "label", "labl"):
         said = call("fit", "both.h5mu", "--target", slip, code=1).err
         assert said == (
             f"Error: --target must be in one of the files, none has {slip!r}; 'both.h5mu' has rna:label, "

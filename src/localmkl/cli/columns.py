@@ -40,13 +40,13 @@ DISGUISES = {
         "write them without the sign",
     ),
 }
-"""What words may look like that are no numbers here: how they are written, and what to do."""
+"""Numbers that are read as words: how they are written, and what to do."""
 
 LOOKED_AT = 1000
 """Rows of a column of text that are looked at to see whether it holds numbers in disguise."""
 
 EMPTY = "no values"
-"""What a column holds of which nothing is there."""
+"""Said of columns of which nothing is there."""
 
 _SEPARATOR = re.compile(r"[_.:/| -]")
 _LETTERS = re.compile(r"[^\W\d_]+(?=[\W\d_])")

@@ -404,15 +404,15 @@ class Tally:
     def add(self, content, rows):
         """Take in a piece of a file, and the rows of the table of predictions."""
         self.n_rows, self.last = self.n_rows + len(rows), content
-        has = np.zeros(len(rows), dtype=bool) if content.y is None else has_label(content.y)
-        if not has.any():
+        if content.y is None:
             return
         width = 2 if not self.subject.classifier else 3 if self.subject.binary else 2 + self._n_classes
         decisions = np.array([row[min(2, width - 1) : width] for row in rows], dtype=float)
         decisions = decisions[:, 0] if decisions.shape[1] == 1 else decisions
         guesses = np.array([row[1] for row in rows])
         shown = Subject(self.subject.given, content.rows, names=content.names)
-        self.parts.append((content.y[has], guesses[has], decisions[has], shown.standing[has]))
+        has = has_label(content.y)
+        self.parts.append((content.y[has], guesses[has], decisions[has], shown.standing, has))
 
     @property
     def _n_classes(self):
@@ -420,7 +420,7 @@ class Tally:
 
     def score(self):
         """Return what `score` returns of all rows that have labels; none without the truth."""
-        if not self.parts:
+        if not any(len(y) for y, *_ in self.parts):
             return {}, ""
         y, *predicted = zip(*self.parts, strict=True)
         if self.last.numbers is not None:
@@ -428,10 +428,11 @@ class Tally:
         else:
             (y,) = y
         y = y if self.subject.classifier else y.astype(float)
-        guesses, decisions, standing = map(np.concatenate, predicted)
+        guesses, decisions, standing, has = map(np.concatenate, predicted)
         if hasattr(self.subject.model, "features_"):
             standing = beside_landmarks(self.subject.model, standing)
-        return score(self.subject, y, guesses, decisions, standing, n_rows=self.n_rows)
+            standing[has] = beside_landmarks(self.subject.model, standing[has])  # a fit leaves others out
+        return score(self.subject, y, guesses, decisions, standing[has], n_rows=self.n_rows)
 
 
 def score(subject, y, guesses, decisions, standing, *, n_rows):
@@ -528,8 +529,7 @@ def lacking(subject, content):
     if content is not None and content.y is None:
         return f"{str(content.path)!r} lacks labels: nothing is said about quality."
     if content is not None and not (has := has_label(content.y)).all():
-        whose = f"{has.sum()} of {len(has)} rows of {str(content.path)!r}"
-        return f"The report is on {whose}; the others have no label."
+        return f"The report is on {has.sum()} of {len(has)} rows; the others have no label."
     if content is None and subject.model._precomputed:
         return (
             "A model of Gram matrices keeps no samples: the report has no cross-validation, no map and no "

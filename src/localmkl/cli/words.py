@@ -236,7 +236,7 @@ def parse_grids(options):
     >>> parse_grids({"C": "0.1,1", "p": None})
     {'C': [0.1, 1]}
     """
-    from localmkl._checks import check_integer, check_number  # help needs no NumPy
+    from localmkl._checks import check_integer, check_number  # brings NumPy, which --help does without
 
     grids = {}
     for name, text in options.items():
