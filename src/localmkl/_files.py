@@ -198,8 +198,8 @@ def _nameless(folder):
 def _sweep(target):
     """Remove drafts of a file that crashes have left."""
     pattern = re.compile(re.escape(f".{target.name[:SHOWN]}.") + r"[0-9a-f]{32}\.part")
-    with suppress(OSError):
-        for entry in os.scandir(target.parent):
+    with suppress(OSError), os.scandir(target.parent) as entries:
+        for entry in entries:
             if pattern.fullmatch(entry.name) and time.time() - entry.stat().st_mtime > STALE:
                 os.unlink(entry.path)
 

@@ -365,7 +365,7 @@ def test_only_samples_that_are_used_need_a_group_and_those_without_are_named(cal
     said = call("fit", "both.h5mu", *order).err
     assert "Left out, without a label: 10 samples (c30, c31" in said
     obs.loc["c7", "batch"] = None
-    both["rna"].obs = obs[:30]
+    both["rna"].obs = obs[:30].copy()
     mudata.MuData(both).write_h5mu("gap.h5mu")
     said = call("fit", "gap.h5mu", *order, code=1).err
     assert said == (
