@@ -138,6 +138,22 @@ def test_gradient_shrinks_to_nearly_zero_when_a_run_converges(gate):
     assert gradient_norm(500) < 0.02 * gradient_norm(1)
 
 
+def test_curvature_leads_further_down_in_fewer_steps(monkeypatch):
+    # Steps along gradients crawl through narrow valleys, and one short step looks like the end.
+    problem, gate_gram = make_problem("hinge", n=80)
+
+    def solve():
+        return solve_gated(problem, gate_gram, tol=1e-4, max_iter=2000, rng=np.random.default_rng(0))
+
+    quick = solve()
+    monkeypatch.setattr(gated.Curvature, "learn", lambda *pair: None)
+    slow = solve()
+    assert quick.converged
+    assert slow.converged
+    assert quick.n_iter < 0.5 * slow.n_iter
+    assert quick.primal < slow.dual
+
+
 @every_loss
 def test_one_kernel_with_softmax_equals_the_plain_svm(loss):
     problem, gate_gram = make_problem(loss)

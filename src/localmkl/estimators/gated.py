@@ -21,7 +21,7 @@ from localmkl.estimators.base import BaseMKL, Prepared, Weigher
 from localmkl.estimators.context import FoldContext
 from localmkl.estimators.gating import GATE_MATRICES, GateKernel
 from localmkl.kernels.stack import NormalizedGrams
-from localmkl.solvers.gated import ACTIVATIONS, GatedSolution, apply_gate, solve_gated
+from localmkl.solvers.gated import ACTIVATIONS, GatedSolution, apply_gate, curvature_bytes, solve_gated
 from localmkl.solvers.objective import Problem
 from localmkl.stacks import FactorStack, Stack, device_of
 
@@ -80,7 +80,8 @@ class GatedMKL(BaseMKL):
 
     def _solving_bytes(self, n_samples: int, n_kernels: int, n_problems: int, models: int = 1) -> int:
         threads = min(n_problems, effective_n_jobs(self.n_jobs))
-        return solving_bytes(n_samples, n_kernels=n_kernels, combined=threads, factors=threads, copies=1)
+        solving = solving_bytes(n_samples, n_kernels=n_kernels, combined=threads, factors=threads, copies=1)
+        return solving + threads * curvature_bytes(n_samples, n_kernels)
 
     def _fit_gate(
         self,

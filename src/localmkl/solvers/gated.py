@@ -4,8 +4,9 @@
     J(r, v) = max_alpha - sum_i C_i loss*(-alpha_i / C_i, y_i) - 1/2 alpha' K~ alpha   (the inner problem)
     dJ/deta_im = -alpha_i B_im,   B_im = sum_k k_m(x_i, x_k) eta_m(x_k) alpha_k
 
-The gate's weight vector sum_i r_im phi0(x_i) moves along its gradient sum_i (dJ/dz_im) phi0(x_i), so r moves
-along dJ/dz itself and v along its column sums: O(n^2 M) a step, and raw features are never needed.
+The gradient of the gate's weight vector sum_i r_im phi0(x_i) is sum_i (dJ/dz_im) phi0(x_i), so r moves along
+dJ/dz itself and v along its column sums, or along quasi-Newton directions in the space of k0 + 1: O(n^2 M) a
+step, and raw features are never needed.
 """
 
 from collections.abc import Callable
@@ -21,6 +22,7 @@ from localmkl.solvers.certify import Terms, bracket, gamma, reaches
 from localmkl.solvers.convex import inner_solver
 from localmkl.solvers.inner import InnerSolver
 from localmkl.solvers.objective import relative_gap
+from localmkl.solvers.quasi_newton import Curvature, Vector, inner
 
 START_SPREAD = 0.1
 """Root mean square of the gate's activations at a random start."""
@@ -28,8 +30,8 @@ START_SPREAD = 0.1
 LARGEST_CHANGE = 1.0
 """Most that a step may change an activation: longer ones saturate the gate, where its gradient vanishes."""
 
-STEP_GROWTH = 2.0
-"""The next line search starts at this multiple of the last step taken."""
+MEMORY = 10
+"""Steps whose curvature is kept."""
 
 SUFFICIENT_DECREASE = 0.1
 """Share of the decrease promised by the slope that a step must deliver."""
@@ -93,11 +95,12 @@ def solve_gated(
 
     Problem   min_{r, v} J(r, v), see the top of this file; not convex, hence the restarts.
     Dual      of the SVM at a fixed gate: max_alpha in J.
-    Stop      when one step lowers J by less than `tol` times its value.
+    Stop      when one step along the gradient lowers J by less than `tol` times its value.
 
     A step is taken only if the SVM's primal value at the new gate is below its dual value at the old one,
-    so J itself falls, whatever the inexactness of both SVMs. Line searches start at twice the last step, cut
-    so that no activation moves by more than one: longer steps saturate the gate, where gradients vanish.
+    so J itself falls, whatever the inexactness of both SVMs. Directions are those of limited-memory BFGS;
+    where one of them brings less than `tol`, the curvature is forgotten and the gradient is tried. Steps are
+    cut so that no activation moves by more than one: longer ones saturate the gate, where gradients vanish.
 
     Parameters
     ----------
@@ -165,6 +168,11 @@ def solve_gated(
         converged=converged,
         history={key: np.array(values) for key, values in history.items()},
     )
+
+
+def curvature_bytes(n_samples, n_kernels):
+    """Return the memory of the steps and changes of gradients that are kept, with their images."""
+    return 4 * MEMORY * n_samples * n_kernels * np.dtype(np.float64).itemsize
 
 
 def apply_gate(gate, cross_gate_gram, coefficients, offsets):
@@ -266,7 +274,8 @@ class _Point(NamedTuple):
 
 def _run(descent, rng, max_iter, callback):
     """Descend from one start; return the last point, whether it is settled, and the history."""
-    point, step, settled = descent.start(rng), np.inf, False
+    point, curvature, settled = descent.start(rng), Curvature(MEMORY), False
+    gradient = descent.gradient(point)
     history: dict[str, list] = {"primal": [], "dual": [], "gap": []}
     for iteration in range(1, max_iter + 1):
         gap = relative_gap(point.inner.primal, point.inner.dual)
@@ -276,13 +285,20 @@ def _run(descent, rng, max_iter, callback):
             callback(iteration, point.inner.primal, point.inner.dual, gap)
         if settled or iteration == max_iter:
             break
-        following, step = descent.line_search(point, step)
+        following, move = descent.line_search(point, gradient, curvature.direction(gradient))
+        if following is None and curvature.known:
+            curvature.forget()
+            following, move = descent.line_search(point, gradient, gradient)
         if following is None:
             settled = True
             break
-        decrease = point.inner.primal - following.inner.primal
-        settled = decrease < descent.tol * point.inner.primal
-        point = following
+        new_gradient = descent.gradient(following)
+        if point.inner.primal - following.inner.primal < descent.tol * point.inner.primal:
+            settled = not curvature.known
+            curvature.forget()
+        else:
+            curvature.learn(move, new_gradient.plus(gradient, -1.0))
+        point, gradient = following, new_gradient
     return point, settled, history
 
 
@@ -317,31 +333,35 @@ class _Descent:
         inner.solve(self.kernel, INNER_SHARE * self.tol)
         return _Point(coefficients, offsets, activations, gating, inner)
 
-    def line_search(self, point, step):
-        """Return a point with a smaller J down the gradient, or None, and the next step to try.
+    def gradient(self, point):
+        """Return the gradient of J, a function in the space of k0 + 1."""
+        slopes = objective_gradient(self.problem, self.gate, point.gating, point.inner.alpha)
+        return Vector(slopes, self.gate_gram @ slopes + slopes.sum(axis=0))
+
+    def line_search(self, point, gradient, direction):
+        """Return a point with a smaller J against the direction and the move there; None twice without one.
 
         Give up once the decrease that the slope promises is below what would end the run anyway.
         """
-        gradient = objective_gradient(self.problem, self.gate, point.gating, point.inner.alpha)
-        totals = gradient.sum(axis=0)
-        change = self.gate_gram @ gradient + totals
-        # The squared norm of the gradient in feature space, offsets included.
-        slope = float(np.sum(gradient * change))
+        slope = inner(direction, gradient)
         if not slope > 0.0:
-            return None, step
-        step = min(step, LARGEST_CHANGE / float(np.abs(change).max()))
+            return None, None
+        step = LARGEST_CHANGE / float(np.abs(direction.image).max())
+        if direction is not gradient:
+            step = min(step, 1.0)
         while True:
+            move = direction.scaled(-step)
             trial = self.solve_at(
-                point.coefficients - step * gradient,
-                point.offsets - step * totals,
-                point.activations - step * change,
+                point.coefficients + move.coordinates,
+                point.offsets + move.coordinates.sum(axis=0),
+                point.activations + move.image,
                 point.inner,
             )
             promised = step * slope
             if trial.inner.primal <= point.inner.dual - SUFFICIENT_DECREASE * promised:
-                return trial, STEP_GROWTH * step
+                return trial, move
             if not promised > INNER_SHARE * self.tol * point.inner.primal:
-                return None, step
+                return None, None
             # The minimiser of the parabola through J, its slope and the trial, kept within bounds.
             excess = trial.inner.primal - point.inner.dual + promised
             step *= min(max(0.5 * promised / excess, 0.1), 0.5)
