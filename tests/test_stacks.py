@@ -114,6 +114,8 @@ def test_answers_are_those_of_the_formulas(stack, rows, factors):
     close = {"rtol": 1e-10, "atol": 1e-10}
     np.testing.assert_allclose(stack.combine(weights, memberships), expected, **close)
     np.testing.assert_allclose(several[2], expected, **close)
+    stack.combine_gated(own, several[1])
+    np.testing.assert_allclose(several[1], np.einsum("im,km,mik->ik", own, own, grams), **close)
     np.testing.assert_allclose(stack.products(vectors), np.einsum("mik,kj->jmi", grams, vectors), **close)
     part = grams[:, few][:, :, few]
     on_few = np.einsum("mik,kj->jmi", part, vectors[few])

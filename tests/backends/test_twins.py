@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from localmkl.backends import compiled, load, reference, survey, together
+from localmkl.backends import compiled, gates_compiled, load, reference, survey, together
 from localmkl.stacks import GramStack
 
 
@@ -74,6 +74,23 @@ def test_combinations_agree(rows, n_clusters, dtype, parallel):
 @pytest.mark.parametrize("parallel", [True, False])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("rows", ROWS)
+@pytest.mark.parametrize("n_kernels", [1, 4, 6])
+def test_kernels_of_gates_agree(rows, n_kernels, dtype, parallel):
+    grams = stack(dtype=dtype, n_kernels=n_kernels)
+    rows = ROWS[rows]
+    n = grams.shape[1] if rows is None else len(rows)
+    rng = np.random.default_rng(1)
+    gating, factors = rng.uniform(size=(n, n_kernels)), rng.uniform(size=n_kernels)
+    gating[n // 2, 0] = 0.0
+    found, expected = np.full((2, n, n), np.nan)
+    gates_compiled.combine_gated(grams, rows, factors, gating, found, parallel=parallel)
+    plain(grams, rows).scaled(factors).combine_gated(gating, expected)
+    np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("parallel", [True, False])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("rows", ROWS)
 @pytest.mark.parametrize(("n_problems", "n_clusters"), [(1, 1), (3, 1), (2, 3), (4, 2)])
 def test_combinations_for_several_problems_agree(n_problems, n_clusters, rows, dtype, parallel):
     grams = stack(dtype=dtype, n_kernels=6)
@@ -106,6 +123,9 @@ def test_rows_may_leave_out_whole_stretches():
         expected = plain(grams, rows).combine(own, memberships)
         np.testing.assert_allclose(kernel, expected, rtol=1e-12, atol=1e-12)
         np.testing.assert_allclose(compiled.combine(grams, rows, own, memberships), expected, atol=1e-12)
+    gates_compiled.combine_gated(grams, rows, np.ones(2), memberships, kernels[0])
+    plain(grams, rows).combine_gated(memberships, kernels[1])
+    np.testing.assert_allclose(kernels[0], kernels[1], rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.parametrize("parallel", [True, False])

@@ -326,7 +326,7 @@ class _Descent:
     def solve_at(self, coefficients, offsets, activations, inner):
         """Return the point of this gate; a copy of `inner` is solved, from its dual variables."""
         gating = ACTIVATIONS[self.gate].value(activations)
-        self.problem.stack.combine(np.eye(gating.shape[1]), gating, self.kernel)
+        self.problem.stack.combine_gated(gating, self.kernel)
         inner = copy(inner)
         inner.alpha = inner.alpha.copy()
         inner.forget_factor()

@@ -142,6 +142,15 @@ class GramStack(Stack):
         scaled = weights if self.factors is None else weights * self.factors
         combine_together(self.grams, self.rows, scaled, memberships, out, places, parallel=self.parallel)
 
+    def combine_gated(self, gating: Floats, out: Floats) -> None:  # noqa: D102
+        if self._plain:
+            super().combine_gated(gating, out)
+            return
+        from localmkl.backends.gates_compiled import combine_gated
+
+        factors = np.ones(self.n_kernels) if self.factors is None else self.factors
+        combine_gated(self.grams, self.rows, factors, gating, out, parallel=self.parallel)
+
     def only_kernel(self, weights: Floats, memberships: Floats) -> Floats | None:  # noqa: D102
         factor = (
             weights.item() * (1.0 if self.factors is None else self.factors[0]) if weights.size == 1 else 0.0

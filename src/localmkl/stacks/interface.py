@@ -184,6 +184,10 @@ class Stack(ABC):
         for own, place in zip(weights, places, strict=True):
             self.combine(own, memberships, out[place])
 
+    def combine_gated(self, gating: Floats, out: Floats) -> None:
+        """Write the kernel of a gate, sum_m (eta_m eta_m') * K_m with `gating` (n, n_kernels), to `out`."""
+        self.combine(np.eye(self.n_kernels), gating, out)
+
     def only_kernel(self, weights: Floats, memberships: Floats) -> Floats | None:
         """Return the combined kernel where that is an array of the stack, to be read only; else None."""
         return None
