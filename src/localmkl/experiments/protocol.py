@@ -401,10 +401,12 @@ def time_fit(task, method, seed):
     """Time one fit, clustering and certificate included, by the clock of its one thread.
 
     That clock does not count what else the machine does; `seconds` is the wall's. The first fit of a method
-    to so many rows in a process is done twice, and the second one timed: the first may compile its code.
+    to so many rows in a process is done twice, and the second one timed: the first may compile its code. The
+    Grams are checked before, which only the first method of a cell would pay for.
     """
     model = make_estimator(task, method.family, seed).set_params(**method.fixed)
     square, y = task.stack[np.ix_(task.train, task.train)], task.y[task.train]
+    square.check_training()
     if (method.label, len(y)) not in _COMPILED:
         model.fit(square, y)
         _COMPILED.add((method.label, len(y)))
