@@ -149,8 +149,8 @@ TIME = Experiment(
     reference="CLMKL, p = 2",
     figure=tuple(method.label for method in timed_methods()),
     protocol="One fit at C = 1, three clusters, evenness 0.5, to a relative gap of 1e-3, in one thread on "
-    "Gram matrices that are there and checked; clustering and certificate are part of it. Algorithm 1 is the paper's, "
-    "in this package.",
+    "Gram matrices that are there and checked; clustering and certificate are part of it. Algorithm 1 is the "
+    "paper's, in this package.",
     quick={"sources": QUICK_PROMOTERS, "points": (40, 80), "repetitions": 2},
 )
 
