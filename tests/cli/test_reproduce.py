@@ -55,15 +55,6 @@ def test_the_quick_version_runs_resumes_and_is_summarised(name, tmp_path):
     assert invoke(*common, "--summary").stdout == first.stdout
 
 
-def test_a_slow_method_runs_when_it_is_named(tmp_path):
-    options = ("--quick", "--jobs", 1, "--reps", 1, "--sizes", 30, "--methods", "LMKL")
-    result = invoke("splice", *options, "--out", tmp_path)
-    assert result.exit_code == 0
-    (row,) = (json.loads(line) for line in (tmp_path / "splice/quick.jsonl").read_text().splitlines()[1:])
-    assert row["method"] == "LMKL"
-    assert "error" not in row
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

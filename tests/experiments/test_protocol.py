@@ -235,7 +235,7 @@ def test_the_grids_are_those_of_the_paper():
     np.testing.assert_allclose(sorted(clmkl.grid["evenness"]), np.linspace(0.4, 0.8, 8), atol=1e-6)
     plus = next(method for method in splice.methods if method.label == "CLMKL+, p = 4/3")
     assert plus.grid == {**clmkl.grid, "evenness": (1.0, *clmkl.grid["evenness"])}
-    own = [m for m in splice.methods if not (m.slow or m.alone or m.label.startswith("CLMKL+"))]
+    own = [m for m in splice.methods if not (m.family == "LMKL" or m.alone or m.label.startswith("CLMKL+"))]
     fits = sum(np.prod([len(v) for v in m.grid.values()]) for m in own)
     assert fits * len(splice.points) * splice.repetitions == 97650
     protein = next(m for m in EXPERIMENTS["protein"].methods if m.label == "CLMKL, p = 1.2")

@@ -139,7 +139,9 @@ def test_methods_and_other_words_can_be_added_to_a_file(tmp_path):
 
 def test_methods_are_chosen_by_family_or_label_and_slow_ones_by_name_only():
     splice = EXPERIMENTS["splice"]
-    assert "LMKL" not in {method.label for method in choose_methods(splice, None)}
+    assert choose_methods(splice, None) == list(splice.methods)
+    assert "HLMKL" not in {method.label for method in choose_methods(EXPERIMENTS["scale"], None)}
+    assert "HLMKL" in {method.label for method in choose_methods(EXPERIMENTS["scale"], ["HLMKL"])}
     assert [method.label for method in choose_methods(splice, ["LMKL"])] == ["LMKL"]
     plus = ["CLMKL+, p = 1", "CLMKL+, p = 4/3", "CLMKL+, p = 2"]
     assert [method.label for method in choose_methods(splice, ["CLMKL+"])] == plus

@@ -449,7 +449,10 @@ def reproduce(
         str | None, _option(help="Points of the axis, for instance 50,100,200; default: all.")
     ] = None,
     methods: Annotated[
-        str | None, _option(help="For instance UNIF,CLMKL; default: all but the slow LMKL.")
+        str | None,
+        _option(
+            help="For instance UNIF,CLMKL; default: all ('scale': those of 100 landmarks, and exact ones)."
+        ),
     ] = None,
     out: Annotated[
         str, _option(help="Folder of rows and summaries; what is there is not run again.")

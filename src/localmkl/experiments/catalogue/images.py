@@ -12,7 +12,7 @@ def tuned_methods(grid, evenness):
         Method("UNIF", "UNIF", cost),
         Method("one kernel", "UNIF", cost, alone=True),
         Method("MKL", "MKL", grid),
-        Method("LMKL", "LMKL", cost, slow=True),
+        Method("LMKL", "LMKL", cost),
         Method("HLMKL", "HLMKL", grid),
         Method("CLMKL", "CLMKL", {**grid, "evenness": evenness}),
         Method("CLMKL+", "CLMKL", {**grid, "evenness": (1.0, *evenness)}),

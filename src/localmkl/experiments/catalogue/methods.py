@@ -28,7 +28,7 @@ def table_methods(norms, evenness):
     return (
         Method("UNIF", "UNIF", grid),
         Method("one kernel", "UNIF", grid, alone=True),
-        Method("LMKL", "LMKL", grid, slow=True),
+        Method("LMKL", "LMKL", grid),
         *(Method(f"MKL, p = {name}", "MKL", grid, {"p": p}) for name, p in norms.items()),
         *(Method(f"HLMKL, p = {name}", "HLMKL", grid, {"p": p}) for name, p in norms.items()),
         *(
