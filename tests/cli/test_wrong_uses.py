@@ -418,11 +418,11 @@ def test_what_nobody_expected_is_said_to_be_a_bug(call, table, monkeypatch):
 
 def test_warnings_are_one_line(call, table):
     said = call(
-        "fit", table.train, "--target", "state", "--names", "id", "--method", "lmkl", "--tol", 1e-15, "-q"
+        "fit", table.train, "--target", "state", "--names", "id", "--method", "mkl", "--tol", 1e-15, "-q"
     )
     lines = said.err.splitlines()
     assert len(lines) == 1
-    assert lines[0].startswith("Warning: LMKLClassifier stopped after")
+    assert lines[0].startswith("Warning: MKLClassifier cannot certify less than a relative duality gap of")
 
 
 def test_users_need_not_know_of_joblib(capsys):

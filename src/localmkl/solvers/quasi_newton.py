@@ -37,7 +37,7 @@ def inner(a, b):
 
 
 class Curvature:
-    """What the last steps told about the second derivative.
+    """The second derivative, as far as the last steps have shown it.
 
     Parameters
     ----------
