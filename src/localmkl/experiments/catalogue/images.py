@@ -37,7 +37,7 @@ IMAGES = Experiment(
             "2000 handwritten digits in six views, ten classes, chi2 and RBF kernels",
             "stand-in",
             data.load_digits_in_views,
-            "90 minutes",
+            "two hours",
             ("mfeat",),
         ),
     ),
