@@ -9,7 +9,7 @@ from scipy.stats import t as t_distribution
 from scipy.stats import ttest_rel
 
 from localmkl.experiments import EXPERIMENTS
-from localmkl.experiments.figures import curves, draw_figure
+from localmkl.experiments.figures import curves, draw_figure, leads
 from localmkl.experiments.summary import (
     BETTER,
     WORSE,
@@ -192,7 +192,22 @@ def test_the_figure_shows_what_the_table_says(tmp_path):
     assert "training size" in first
     draw_figure(SPLICE, SOURCE, rows, path)
     assert path.read_text() == first
-    assert not draw_figure(EXPERIMENTS["protein"], SOURCE, rows, tmp_path / "none.svg")
+
+
+def test_at_one_point_the_figure_shows_leads_in_the_same_repetitions(tmp_path):
+    images = EXPERIMENTS["images"]
+    rows = make_rows({"MKL": [0.8, 0.9, 0.7], "CLMKL": [0.8, 0.95], "UNIF": [0.7, 0.8, 0.9]}, point="all")
+    found = leads(images, rows)
+    assert list(found) == ["UNIF", "CLMKL"]
+    np.testing.assert_allclose(found["CLMKL"][0], [0.0, 5.0], atol=1e-9)
+    np.testing.assert_allclose(found["UNIF"][0], [-10.0, -10.0, 20.0])
+    assert found["CLMKL"][1] == pytest.approx(0.26)
+    assert found["UNIF"][1] is None
+    assert not draw_figure(images, SOURCE, [], tmp_path / "none.svg")
+    pytest.importorskip("matplotlib")
+    path = tmp_path / "figure.svg"
+    assert draw_figure(images, SOURCE, rows, path)
+    assert "points of accuracy above MKL" in path.read_text()
 
 
 def test_a_turned_figure_has_the_methods_along_its_axis(tmp_path):

@@ -171,7 +171,7 @@ class Experiment:
     protocol : str
         In words, for the summary.
     figure : tuple of str
-        Labels of the methods that the figure shows.
+        Labels of the methods that the figure shows; all where the axis has one point, and there is one score.
     turned : str
         Title of the figure's axis where the methods stand along it, and every point has a line.
     folds : int or None

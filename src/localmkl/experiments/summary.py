@@ -208,17 +208,22 @@ def difference(rows, one, other, point):
     >>> difference(rows, "a", "b", 0)
     (37.5, 12.5, '')
     """
+    ours, theirs = paired_scores(rows, one, other, point)
+    if not len(ours):
+        return None
+    error = np.std(ours - theirs, ddof=1) / np.sqrt(len(ours)) if len(ours) > 1 else 0.0
+    marks = _marks(ours, theirs, _test_shares(rows).get(point))
+    return float(np.mean(ours - theirs)), float(error), "".join(marks)
+
+
+def paired_scores(rows, one, other, point):
+    """Return the scores of two methods at a point in percent, of the repetitions that both have."""
     scores: dict = {one: {}, other: {}}
     for row in finished(rows):
         if row["method"] in scores and row["point"] == point:
             scores[row["method"]][row["repetition"]] = 100.0 * row["score"]
     shared = sorted(scores[one].keys() & scores[other].keys())
-    if not shared:
-        return None
-    ours, theirs = (np.array([scores[label][k] for k in shared]) for label in (one, other))
-    error = np.std(ours - theirs, ddof=1) / np.sqrt(len(shared)) if len(shared) > 1 else 0.0
-    marks = _marks(ours, theirs, _test_shares(rows).get(point))
-    return float(np.mean(ours - theirs)), float(error), "".join(marks)
+    return tuple(np.array([scores[label][k] for k in shared]) for label in (one, other))
 
 
 def _difference_text(lead):
