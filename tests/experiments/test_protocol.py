@@ -9,6 +9,7 @@ from sklearn.metrics import roc_auc_score
 from sklearn.svm import SVC
 
 from localmkl import CLMKLClassifier, GramStack
+from localmkl.estimators import gated as gated_module
 from localmkl.experiments import EXPERIMENTS
 from localmkl.experiments import protocol as protocol_module
 from localmkl.experiments.protocol import (
@@ -23,6 +24,7 @@ from localmkl.experiments.protocol import (
     time_fit,
 )
 from localmkl.experiments.sources import Localized, load_generated_classes, load_uci_splice
+from localmkl.solvers.gated import solve_gated
 
 MKL = Method("MKL, p = 1", "MKL", {"C": (0.1, 10.0)}, {"p": 1.0})
 SMOOTH = Method("MKL, p = 2", "MKL", {"C": (0.1, 10.0)}, {"p": 2.0})
@@ -154,9 +156,11 @@ def test_candidates_that_two_methods_share_are_fitted_once(task, monkeypatch, un
     tried = []
 
     class Counting(protocol_module.MKLSearchCV):
-        def __init__(self, estimator, param_grid, *, scoring, cv, refit):
+        def __init__(self, estimator, param_grid, *, scoring, cv, refit, error_score):
             tried.extend(param_grid)
-            super().__init__(estimator, param_grid, scoring=scoring, cv=cv, refit=refit)
+            super().__init__(
+                estimator, param_grid, scoring=scoring, cv=cv, refit=refit, error_score=error_score
+            )
 
     monkeypatch.setattr(protocol_module, "MKLSearchCV", Counting)
     together = select_by_validation(task, [narrow, wide], area_under_curve, 0)
@@ -217,6 +221,26 @@ def test_what_fails_is_a_row_and_the_others_run(monkeypatch):
     assert 0.5 < rows[1]["score"] <= 1.0
     assert {(row["point"], row["repetition"], row["n_train"]) for row in rows} == {(20, 4, 20)}
     assert {row["n_test"] for row in rows} == {20}
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_one_fit_that_fails_fails_its_methods_alone(monkeypatch):
+    def fragile(problem, *arguments, **options):
+        if problem.C.max() > 1.0:
+            raise RuntimeError("too much")
+        return solve_gated(problem, *arguments, **options)
+
+    monkeypatch.setattr(gated_module, "solve_gated", fragile)
+    methods = [Method("LMKL", "LMKL", {"C": (0.1, 10.0)}), Method("UNIF", "UNIF", {"C": (1.0,)})]
+    rows = run_cell(EXPERIMENTS["splice"], load_uci_splice(60), methods, 20, 0)
+    assert "too much" in rows[0]["error"]
+    assert 0.5 < rows[1]["score"] <= 1.0
+
+
+def test_a_split_that_cannot_be_made_is_a_row_for_each_method():
+    rows = run_cell(EXPERIMENTS["splice"], load_uci_splice(60), [MKL], 1000, 0)
+    assert [(row["method"], row["point"]) for row in rows] == [("MKL, p = 1", 1000)]
+    assert "error" in rows[0]
 
 
 def test_threads_are_given_back():

@@ -90,6 +90,12 @@ def test_marks_are_those_of_the_paired_t_test_and_doubled_by_the_corrected_one()
     assert seen == {2 * BETTER, BETTER, "", WORSE, 2 * WORSE}
 
 
+def test_the_same_lead_every_time_is_marked_but_not_of_a_few_repetitions():
+    for count, mark in ((4, ""), (5, BETTER)):
+        scores = {"CLMKL, p = 4/3": np.full(count, 0.75), "UNIF": np.full(count, 0.5)}
+        assert tabulate(SPLICE, make_rows(scores))["UNIF"][50].mark == mark
+
+
 def test_the_share_of_rows_scored_is_that_of_the_split():
     folds, halves = ({"instances": 100, "inner_folds": k} for k in (5, None))
     said = {"n_train": 40, "n_test": 20}
@@ -131,7 +137,16 @@ def test_the_paper_stands_beside_ours_and_the_lead_is_computed_for_both():
     assert lines[-2:] == [["CLMKL, p = 4/3 - best other", "ours", "+20.0"], ["", "paper", "+5.5"]]
     assert "over 2 repetitions (of 50 planned)" in text
     assert "same source" in text
-    assert "Made by localmkl 1.0 (commit abc) on a CPU, 2 cores, Linux: 4 rows." in text
+    assert "Made by localmkl 1.0 (commit abc) on a CPU, 2 cores, Linux: 4 rows (UNIF 2, CLMKL 2)." in text
+
+
+def test_the_lead_is_shown_where_the_paper_has_one():
+    rows = make_rows({"groups, share chosen": [0.8, 0.9], "one MKL for each": [0.6, 0.7]}, point=60)
+    organisms = EXPERIMENTS["organisms"]
+    text = to_markdown(organisms, organisms.sources[0], rows)
+    assert "| groups, share chosen " in text
+    assert "best other" not in text
+    assert "as in the paper" not in text
 
 
 def test_failed_rows_are_said_and_do_not_count_once_they_are_made_good():
@@ -140,6 +155,8 @@ def test_failed_rows_are_said_and_do_not_count_once_they_are_made_good():
     text = to_markdown(SPLICE, SOURCE, [*rows, failed])
     assert "1 failed and will be tried again, the first by ValueError: no." in text
     assert tabulate(SPLICE, [*rows, failed])["UNIF"][50].n == 2
+    mended = {**failed, "repetition": 0, "error": "ValueError: long ago."}
+    assert "the first by ValueError: no." in to_markdown(SPLICE, SOURCE, [mended, *rows, failed])
     good = {**rows[0], "repetition": 2}
     assert "failed" not in to_markdown(SPLICE, SOURCE, [*rows, failed, good])
 

@@ -74,7 +74,7 @@ def _run_cells(experiment, source, data, cells, file, n_jobs, console):
     common = replace(experiment, sources=(), quick={})  # what a worker needs
     tasks = (delayed(run_cell)(common, data, *cell) for cell in cells)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    finished = 0
+    n_finished = 0
     with (
         Progress(*columns, console=console, transient=True) as progress,
         # One thread in each worker: the cells are what runs in parallel.
@@ -84,11 +84,11 @@ def _run_cells(experiment, source, data, cells, file, n_jobs, console):
         try:
             for rows in parallel(n_jobs, return_as="generator_unordered")(tasks):
                 file.append([{**origin, **row, **provenance()} for row in rows])
-                finished += 1
+                n_finished += 1
                 progress.advance(bar)
         except KeyboardInterrupt:
             raise Interrupted(
-                f"Stopped: {finished} of {len(cells)} cells were finished now and are kept in "
+                f"Stopped: {n_finished} of {len(cells)} cells were finished now and are kept in "
                 f"{str(file.path)!r}; the same command goes on from there."
             ) from None
 

@@ -19,6 +19,9 @@ BETTER, WORSE = "•", "∘"
 LEVEL = 0.05
 """As in the paper."""
 
+FEWEST = 5
+"""Repetitions from which a test is asked."""
+
 
 @dataclass(frozen=True)
 class Cell:
@@ -115,7 +118,7 @@ def _marks(ours, theirs, share):
 
     Without a share of rows that are scored again and again there is no corrected one.
     """
-    if len(ours) < 2 or np.ptp(ours - theirs) == 0.0:
+    if len(ours) < FEWEST or np.all(ours == theirs):
         return "", ""
     sign, mark = (1.0, BETTER) if theirs.mean() > ours.mean() else (-1.0, WORSE)
 
@@ -169,7 +172,7 @@ def _wide_table(experiment, table):
         if any(point in published.get(method, {}) for point in points):
             numbers = (published[method].get(point) for point in points)
             body.append(["" if method in table else method, "paper", *map(_published_text, numbers)])
-    if experiment.metric != "seconds" and not experiment.also:
+    if experiment.metric != "seconds" and published:
         body += _advantages(experiment, table, points)
     return _align(header, body)
 
@@ -312,7 +315,7 @@ def _legend(experiment, rows):
         return ""
     plain = (
         f"{BETTER}: {experiment.reference} is significantly better, {WORSE}: significantly worse "
-        "(paired t-test, 95 %, as in the paper)"
+        f"(paired t-test, 95 %{', as in the paper' if experiment.published.numbers else ''})"
     )
     if not _test_shares(rows):
         return f"{plain}."
@@ -336,20 +339,23 @@ def _certificates(rows):
     text += f", {loose} with another candidate above {TOL:.0e}" if loose else ""
     if not failed:
         return f"{text}."
-    first = next(row["error"] for row in rows if "error" in row)
+    good_keys = {row_key(row) for row in good}
+    first = next(row["error"] for row in rows if row_key(row) not in good_keys)
     return f"{text}; {failed} failed and will be tried again, the first by {first}"
 
 
 def _provenance(rows):
-    """Say which versions and machines made the rows, and when."""
-    made = Counter(
-        (row["version"], row["commit"], row["cpu"], row["cores"], row["system"]) for row in finished(rows)
-    )
+    """Say which versions and machines made the rows of which methods, and when."""
+    made: dict = defaultdict(Counter)
+    for row in finished(rows):
+        origin = row["version"], row["commit"], row["cpu"], row["cores"], row["system"]
+        made[origin][row["method"].partition(",")[0]] += 1
     dates = sorted(row["date"][:10] for row in finished(rows))
     hours = sum(row["seconds"] for row in finished(rows)) / 3600.0
     return [
-        f"Made by localmkl {version} (commit {commit}) on {cpu}, {cores} cores, {system}: {count} rows."
-        for (version, commit, cpu, cores, system), count in made.items()
+        f"Made by localmkl {version} (commit {commit}) on {cpu}, {cores} cores, {system}: {counts.total()} "
+        f"rows ({', '.join(f'{kind} {count}' for kind, count in counts.items())})."
+        for (version, commit, cpu, cores, system), counts in made.items()
     ] + [f"From {dates[0]} to {dates[-1]}, {hours:.2f} hours of one core."]
 
 

@@ -2,6 +2,7 @@
 
 from localmkl.experiments import published
 from localmkl.experiments import sources as data
+from localmkl.experiments.catalogue.methods import BESIDE_THE_PAPER
 from localmkl.experiments.protocol import Experiment, Method, Source
 
 
@@ -55,8 +56,7 @@ IMAGES = Experiment(
     protocol="A repetition is one of 11 outer folds, held out for testing; parameters are chosen by 10 "
     "inner folds of the other rows. Visual words and kernel widths are learned once for each outer fold, on "
     "all its training rows, without labels: inner folds share them, test rows have no part in them. Clusters "
-    "are learned on the training rows of each fit. CLMKL+ is CLMKL with an evenness of 1 beside the paper's "
-    "values, where it is MKL.",
+    "are learned on the training rows of each fit." + BESIDE_THE_PAPER,
     quick={
         "sources": (
             Source("quick", "90 small digits of three classes", "stand-in", data.load_small_digits, ""),

@@ -80,7 +80,8 @@ STORIES = Experiment(
     "inner folds. A kernel for each newspaper, the cosine of tf-idf learned on the training stories of "
     "each fold; three clusters. Complete only: trained on the stories that all three newspapers have (the "
     "other test stories are predicted by rescaling what there is of them). Logistic regression reads tf-idf "
-    "of all columns side by side, zeros where a newspaper lacks the story.",
+    "of all columns side by side, zeros where a newspaper lacks the story. C as the estimators scale it by "
+    "default.",
     quick={
         "sources": (
             Source(
@@ -138,7 +139,8 @@ OMICS = Experiment(
     "standardised columns for each view, three clusters. Complete only: trained on the samples that lost "
     "nothing (the other test samples are predicted by rescaling what there is of them). Means: column means "
     "of the training rows in place of what is missing. The 200 columns of each view were chosen beforehand, "
-    "by those who published them: on other splits than theirs scores may be too high, of all methods alike.",
+    "by those who published them: on other splits than theirs scores may be too high, of all methods alike. "
+    "C as the estimators scale it by default.",
     quick={
         "sources": (
             Source(

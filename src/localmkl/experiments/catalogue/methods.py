@@ -8,6 +8,11 @@ COSTS = tuple(float(c) for c in np.logspace(-1.0, 2.0, 7))
 NORMS = {"1": 1.0, "4/3": 4 / 3, "2": 2.0}
 CURVES = ("UNIF", "LMKL", "MKL, p = 1", "HLMKL, p = 1", "CLMKL, p = 1")
 """The methods that the paper's figures show, and UNIF."""
+BESIDE_THE_PAPER = (
+    " CLMKL+ may choose an evenness of 1 too, that is MKL. One kernel is the best by itself, chosen by what "
+    "chooses the parameters; of equal ones the first."
+)
+"""Words for the methods that the paper does not have."""
 
 
 def falling(low, high):

@@ -48,7 +48,7 @@ ORGANISMS = Experiment(
     "others are for testing. The score is the mean over organisms of the AUC within an organism. C and the "
     "share are chosen by five folds of the training rows, stratified by organism and class: of the "
     "candidates within one standard error of the best, that with the share nearest to one half. p = 4/3, "
-    "twelve kernels.",
+    "twelve kernels; C as the estimators scale it by default.",
     quick={
         "sources": (
             Source("quick", "160 shipped splice sites of two kinds", "stand-in", organisms.load_quick, ""),

@@ -5,7 +5,14 @@ from functools import partial
 
 from localmkl.experiments import published
 from localmkl.experiments import sources as data
-from localmkl.experiments.catalogue.methods import COSTS, CURVES, NORMS, falling, table_methods
+from localmkl.experiments.catalogue.methods import (
+    BESIDE_THE_PAPER,
+    COSTS,
+    CURVES,
+    NORMS,
+    falling,
+    table_methods,
+)
 from localmkl.experiments.protocol import Experiment, Method, Source
 
 HELD_OUT_PROTOCOL = (
@@ -53,7 +60,7 @@ SPLICE = Experiment(
     figure=CURVES,
     protocol=HELD_OUT_PROTOCOL
     + " Half of the instances are positive where the source has enough: the paper does not say how many "
-    "were, and its standard deviations agree with balanced classes.",
+    "were, and its standard deviations agree with balanced classes." + BESIDE_THE_PAPER,
     quick={
         "sources": (
             Source(
@@ -109,7 +116,7 @@ TSS = Experiment(
     metric="AUC",
     reference="CLMKL, p = 4/3",
     figure=CURVES,
-    protocol=HELD_OUT_PROTOCOL + " Clusters and gates come from the TSS kernel.",
+    protocol=HELD_OUT_PROTOCOL + " Clusters and gates come from the TSS kernel." + BESIDE_THE_PAPER,
     quick={"sources": QUICK_PROMOTERS, "points": (40, 80), "repetitions": 2},
 )
 
