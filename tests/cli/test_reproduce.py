@@ -63,6 +63,8 @@ def test_the_quick_version_runs_resumes_and_is_summarised(name, tmp_path):
         (("splice", "--quick", "--methods", "SVM"), "--methods must be among"),
         (("splice", "--summary"), "run the experiment first"),
         (("splice", "--images", "here"), "--images belongs to the experiment 'images'"),
+        (("images", "--images", "here", "--data", "mfeat"), "--images takes the place of --data, got both"),
+        (("all", "--quick", "--summary"), "omics: "),
     ],
 )
 def test_nonsense_is_refused_in_words(tmp_path, arguments, message):

@@ -41,10 +41,11 @@ def test_a_torn_last_line_is_ignored_and_cut_off_by_the_next_writer(path, torn):
     assert [row["repetition"] for row in read_results(path)[1]] == [0, 1, 2]
 
 
-def test_a_broken_line_in_the_middle_is_an_error_with_its_number(path):
+@pytest.mark.parametrize("line", [b"nonsense", b"3", b"{}", b'{"score": "good"}'])
+def test_a_broken_line_in_the_middle_is_an_error_with_its_number(path, line):
     lines = path.read_bytes().splitlines(keepends=True)
-    path.write_bytes(lines[0] + b"nonsense\n" + b"".join(lines[1:]))
-    with pytest.raises(ValueError, match=r"line 2, must be a JSON object.*remove that line"):
+    path.write_bytes(lines[0] + line + b"\n" + b"".join(lines[1:]))
+    with pytest.raises(ValueError, match=r"line 2, must be a row of the experiment.*remove that line"):
         read_results(path)
 
 
@@ -60,10 +61,11 @@ def test_other_settings_are_refused_and_named(path):
     assert path.read_bytes() == before
 
 
-def test_a_file_without_settings_is_refused(tmp_path):
+@pytest.mark.parametrize("content", [json.dumps(ROW) + "\n", '{"settings": 3}\n', ""])
+def test_a_file_without_settings_is_refused(tmp_path, content):
     path = tmp_path / "rows.jsonl"
-    path.write_text(json.dumps(ROW) + "\n")
-    with pytest.raises(ValueError, match="must begin with a line of settings"):
+    path.write_text(content)
+    with pytest.raises(ValueError, match=r"must (be|begin with a line of) settings.*choose another folder"):
         read_results(path)
 
 
@@ -82,6 +84,9 @@ def test_compressed_rows_are_read_too(path):
     packed = path.with_suffix(".jsonl.gz")
     packed.write_bytes(gzip.compress(path.read_bytes()))
     assert read_results(packed) == read_results(path)
+    packed.write_bytes(packed.read_bytes()[:-9])
+    with pytest.raises(ValueError, match=r"must be a whole gzip file.*fetch it again"):
+        read_results(packed)
 
 
 def test_numbers_that_are_none_are_not_written(path):

@@ -491,6 +491,7 @@ def reproduce(
             "force": force,
             "console": Console(stderr=True, quiet=quiet),
         }
+        failed = False
         for each in EXPERIMENTS if name == "all" else [name]:
             try:
                 text = run(each, out, **settings)
@@ -502,6 +503,9 @@ def reproduce(
                 if name != "all":
                     raise
                 typer.echo(f"{each}: {sentence(error)}", err=True)
+                failed = True
+        if failed:
+            raise typer.Exit(1)
 
 
 def _listing(entries):

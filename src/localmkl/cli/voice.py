@@ -64,7 +64,7 @@ SPOKEN = {
                 "variable",
                 "labels",
             ),
-            *("loss", "quantile", "methods", "images", "scoring", "stability"),
+            *("loss", "quantile", "methods", "images", "data", "sizes", "scoring", "stability"),
         )
     },
 }

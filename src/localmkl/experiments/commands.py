@@ -1,5 +1,6 @@
 """One command: run what is missing of an experiment, write and return its summary."""
 
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -66,6 +67,8 @@ def reproduce(
         check_integer("repetitions", repetitions, low=1)
     experiment = EXPERIMENTS[name].quickened() if quick else EXPERIMENTS[name]
     source = choose_source(experiment, data, images)
+    if quick and images is not None:
+        source = replace(source, name=f"quick-{source.name}")
     path = result_path(folder, experiment, source)
     _check_summaries(path, force)
     if run:
@@ -81,6 +84,8 @@ def reproduce(
             console=console,
         )
     settings, rows = read_results(_existing(path))
+    if not rows:
+        raise ValueError(f"{str(path)!r} must hold rows, it has none yet; run the experiment first.")
     rows = with_test_shares(rows, settings) if source.resampled else rows
     summary = to_markdown(experiment, source, rows)
     write_whole(path.with_suffix(".md"), summary.encode())
@@ -108,9 +113,11 @@ def _check_summaries(path, force):
 def choose_source(experiment, data=None, images=None):
     """Return the data set of this name, that of a folder of images, or the first whose files are there."""
     if images is not None:
+        if data is not None:
+            raise ValueError(f"`images` takes the place of `data`, got both; leave out `data` ({data!r}).")
         if experiment.name != "images":
             raise ValueError(f"`images` belongs to the experiment 'images', got {experiment.name!r}.")
-        folder = Path(images)
+        folder = Path(images).resolve()
         what = f"the images in the folder {folder.name!r}, nine chi2 kernels over visual words"
         return Source(f"folder-{folder.name}", what, "your images", partial(load_image_folder, folder), "")
     by_name = {source.name: source for source in experiment.sources}

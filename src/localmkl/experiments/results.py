@@ -10,6 +10,7 @@ import json
 import os
 import platform
 import subprocess
+import zlib
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
@@ -52,7 +53,7 @@ class ResultFile:
         try:
             packed = self.path.with_suffix(".jsonl.gz")
             if not self.path.exists():
-                rows = gzip.decompress(packed.read_bytes()) if packed.exists() else b""
+                rows = _unpacked(packed) if packed.exists() else b""
                 write_whole(self.path, rows or _line({"settings": self.settings}))
             whole = _whole_lines(self.path.read_bytes())
             settings, self.rows = _parse(self.path, whole)
@@ -81,8 +82,7 @@ class ResultFile:
 def read_results(path):
     """Return (settings, rows) of a result file, compressed (``.gz``) or not."""
     path = Path(path)
-    content = path.read_bytes()
-    content = gzip.decompress(content) if path.suffix == ".gz" else content
+    content = _unpacked(path) if path.suffix == ".gz" else path.read_bytes()
     return _parse(path, _whole_lines(content))
 
 
@@ -154,6 +154,15 @@ def _processor():
     return next(named, platform.processor() or platform.machine())
 
 
+def _unpacked(path):
+    try:
+        return gzip.decompress(path.read_bytes())
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise ValueError(
+            f"{str(path)!r} must be a whole gzip file, it is not ({error}); fetch it again."
+        ) from error
+
+
 def _line(record):
     return json.dumps(record, allow_nan=False).encode() + b"\n"
 
@@ -173,16 +182,31 @@ def _parse(path, content):
     records = []
     for number, line in enumerate(content.splitlines(), start=1):
         try:
-            records.append(json.loads(line))
+            record = json.loads(line)
+            _check_record(record, is_first=number == 1)
         except ValueError as error:
+            what = "settings" if number == 1 else "a row of the experiment"
             raise ValueError(
-                f"{str(path)!r}, line {number}, must be a JSON object, it is not ({error}); remove that line."
+                f"{str(path)!r}, line {number}, must be {what}, it is not ({error}); "
+                f"{'choose another folder' if number == 1 else 'remove that line'}."
             ) from error
-    if not records or "settings" not in records[0]:
+        records.append(record)
+    if not records:
         raise ValueError(
-            f"{str(path)!r} must begin with a line of settings, it does not; choose another folder."
+            f"{str(path)!r} must begin with a line of settings, it is empty; choose another folder."
         )
     return records[0]["settings"], records[1:]
+
+
+def _check_record(record, is_first):
+    """Raise unless a line is an object: settings if it is the first, else with a score or an error."""
+    if not isinstance(record, dict):
+        raise ValueError("no JSON object")
+    if is_first:
+        if not isinstance(record.get("settings"), dict):
+            raise ValueError("without settings")
+    elif "error" not in record and not isinstance(record.get("score"), int | float):
+        raise ValueError("without a score")
 
 
 def _lock(path):

@@ -127,7 +127,8 @@ def choose_methods(experiment, names):
     known = set().union(*of_each)
     for name in names:
         if name not in known:
-            raise ValueError(f"`methods` must be among {', '.join(sorted(known))}, got {name!r}.")
+            kinds = dict.fromkeys(method.label.partition(",")[0] for method in experiment.methods)
+            raise ValueError(f"`methods` must be among {', '.join(kinds)}, got {name!r}.")
     return [method for method, own in zip(experiment.methods, of_each, strict=True) if own & set(names)]
 
 
@@ -137,9 +138,15 @@ def choose_points(experiment, points):
         return experiment.points
     kind = type(experiment.points[0])
     try:
-        return tuple(sorted({kind(float(point)) if kind is int else kind(point) for point in points}))
+        chosen = tuple(sorted({kind(point) for point in points}))
     except ValueError as error:
         raise ValueError(
             f"`sizes` must be values of the {experiment.axis}, such as {experiment.points[0]}, got "
-            f"{points!r}."
+            f"{', '.join(map(repr, points))}."
         ) from error
+    if len(experiment.points) == 1 and chosen != experiment.points:
+        raise ValueError(
+            f"`sizes` must be {experiment.points[0]}, the one point of {experiment.name!r}, got "
+            f"{', '.join(map(repr, points))}; leave it out."
+        )
+    return chosen
