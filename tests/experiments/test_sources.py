@@ -1,5 +1,7 @@
 """Data of the experiments: draws, splits, kernels."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from scipy.linalg import eigh
@@ -15,6 +17,7 @@ from localmkl.experiments.sources import (
     Localized,
     draw,
     load_acceptor,
+    load_core_promoters_beside_others,
     load_digits_to_split,
     load_flowers_stack,
     load_fold_kernels,
@@ -159,15 +162,22 @@ def test_protein_kernels_from_their_sources_are_the_original_ones():
 
 
 @needs(*(f"human_{kind}_{part}" for kind in ("tata", "notata_core") for part in ("train", "dev", "test")))
-@pytest.mark.parametrize(("kind", "letters"), [("tata", 300), ("notata_core", 70)])
-def test_human_promoters_are_cut_where_transcription_starts(monkeypatch, kind, letters):
+@pytest.mark.parametrize(
+    ("load", "letters"),
+    [
+        (partial(load_human, "tata"), 300),
+        (partial(load_human, "notata_core"), 70),
+        (load_core_promoters_beside_others, 70),
+    ],
+)
+def test_human_promoters_are_cut_where_transcription_starts(monkeypatch, load, letters):
     seen = {}
 
     def keep(kernels, table, y, **options):  # the kernels take seconds
         seen.update(table=table, y=y, **options)
 
     monkeypatch.setattr(sources_module, "with_stack", keep)
-    load_human(kind)
+    load()
     before, after, whole = seen["table"][:, 1:].T
     assert len(set(whole)) == len(whole) == 2510
     assert {len(sequence) for sequence in whole} == {letters}

@@ -333,10 +333,34 @@ def load_human(kind):
     What is no core promoter was made from them, it seems: of its pieces of ten letters 27 % stand at the same
     place in one of the promoters, and 5 % at another place.
     """
+    X, y = _present_once(kind)
+    return _promoters_like_these(X, y, kind)
+
+
+def load_core_promoters_beside_others():
+    """Return 1255 human core promoters and as many pieces of human sequences that are no promoters.
+
+    The pieces are the first 70 letters of what stands beside the TATA promoters: natural sequences, chosen
+    for what they have some 200 letters further on.
+    """
+    X, y = _present_once("notata_core")
+    others, known = _present_once("tata")
+    promoters = X[y == 1]
+    pieces = np.setdiff1d([sequence[:70] for sequence in others[known == -1]], promoters)
+    labels = np.repeat([1, -1], [len(promoters), len(pieces)])
+    return _promoters_like_these(np.concatenate([promoters, pieces]), labels, "notata_core")
+
+
+def _present_once(kind):
+    """Return the human sequences of a kind that are there once, and their labels."""
     X, y, _ = fetch_human_promoters(kind)
     _, first, counts = np.unique(X, return_index=True, return_counts=True)
     once = first[counts == 1]
-    X, y = X[once], y[once]
+    return X[once], y[once]
+
+
+def _promoters_like_these(X, y, kind):
+    """Return 1255 promoters and as many others of these sequences, under the five kernels."""
     rows = draw(y, {1: N_PROMOTERS, -1: N_PROMOTERS})
     table = promoter_columns(X[rows], HUMAN_STARTS[kind])
     kernels = promoter_kernels(window=70 if kind == "tata" else 20)

@@ -104,11 +104,20 @@ HUMAN = tuple(
         ),
     )
 )
+CORE_BESIDE_OTHERS = Source(
+    "human-core-others",
+    "human core promoters without TATA box: 1255 of 26,533, and as many pieces of other human sequences; 70 "
+    "letters, -33 to +36",
+    "stand-in",
+    data.load_core_promoters_beside_others,
+    "60 minutes",
+    tuple(f"human_{kind}_{part}" for kind in ("notata_core", "tata") for part in ("train", "dev", "test")),
+)
 TSS = Experiment(
     name="tss",
     title="Transcription start site detection",
     published=published.TSS,
-    sources=(MOUSE, *HUMAN),
+    sources=(MOUSE, *HUMAN, CORE_BESIDE_OTHERS),
     methods=table_methods(NORMS, falling(0.4, 0.8)),
     axis="training size",
     points=(50, 100, 200, 300, 400, 500, 600, 800, 1000),
