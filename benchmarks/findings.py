@@ -10,6 +10,7 @@ import numpy as np
 
 from localmkl import CLMKLClassifier, GramStack, HLMKLClassifier, MKLClassifier, UniformMKLClassifier
 from localmkl.datasets import fetch_human_promoters, fetch_mouse_promoters, load_splice
+from localmkl.experiments.sources import N_PROMOTERS, core_promoters_beside_others, draw
 from localmkl.inference import compare_methods, locality_test, stability
 from localmkl.kernels import WeightedDegree, compute_stack, fit_kernels
 
@@ -19,6 +20,7 @@ CHOSEN = 0.9
 def run(smoke):
     """Return a row for each set."""
     sizes = {"UCI splice, donors": 600, "mouse promoters": 600, "human core promoters": 1500}
+    sizes["human core promoters beside natural sequences"] = 1500
     rows = []
     for name, n in sizes.items():
         try:
@@ -34,6 +36,10 @@ def _read(name):
     if name.startswith("UCI"):
         X, y = load_splice()[:2]
         return list(X), np.where(np.asarray(y) == "EI", 1, -1)
+    if name.endswith("natural sequences"):
+        X, y = core_promoters_beside_others()
+        chosen = draw(y, {1: N_PROMOTERS, -1: N_PROMOTERS})
+        return list(X[chosen]), y[chosen]
     if name.startswith("mouse"):
         found = fetch_mouse_promoters(download=False)
     else:

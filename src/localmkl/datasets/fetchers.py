@@ -215,6 +215,10 @@ def fetch_human_promoters(
     -----
     Terms: https://github.com/wds-seu/DeepGene is under Apache-2.0; the files are of its GUE benchmark.
 
+    What stands beside the core promoters was made from promoters, it seems: 27 % of its pieces of ten letters
+    stand at the same place in one of them, 5 % at another place. Gains on these sequences need not be there
+    beside natural ones.
+
     Examples
     --------
     >>> X, y, _ = fetch_human_promoters()  # doctest: +SKIP

@@ -338,7 +338,13 @@ def load_human(kind):
 
 
 def load_core_promoters_beside_others():
-    """Return 1255 human core promoters and as many pieces of human sequences that are no promoters.
+    """Return 1255 human core promoters and as many pieces of other human sequences."""
+    X, y = core_promoters_beside_others()
+    return _promoters_like_these(X, y, "notata_core")
+
+
+def core_promoters_beside_others():
+    """Return the human core promoters, pieces of human sequences that are no promoters, and their labels.
 
     The pieces are the first 70 letters of what stands beside the TATA promoters: natural sequences, chosen
     for what they have some 200 letters further on.
@@ -347,13 +353,12 @@ def load_core_promoters_beside_others():
     others, known = _present_once("tata")
     promoters = X[y == 1]
     pieces = np.setdiff1d([sequence[:70] for sequence in others[known == -1]], promoters)
-    labels = np.repeat([1, -1], [len(promoters), len(pieces)])
-    return _promoters_like_these(np.concatenate([promoters, pieces]), labels, "notata_core")
+    return np.concatenate([promoters, pieces]), np.repeat([1, -1], [len(promoters), len(pieces)])
 
 
 def _present_once(kind):
     """Return the human sequences of a kind that are there once, and their labels."""
-    X, y, _ = fetch_human_promoters(kind)
+    X, y, _ = fetch_human_promoters(kind, download=False)
     _, first, counts = np.unique(X, return_index=True, return_counts=True)
     once = first[counts == 1]
     return X[once], y[once]
