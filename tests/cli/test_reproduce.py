@@ -61,6 +61,8 @@ def test_the_quick_version_runs_resumes_and_is_summarised(name, tmp_path):
         (("nothing",), "NAME must be one of 'splice', 'tss'"),
         (("splice", "--data", "moon"), "must be one of 'acceptor-398', 'acceptor-82', 'uci', got 'moon'"),
         (("splice", "--quick", "--methods", "SVM"), "--methods must be among"),
+        (("splice", "--quick", "--methods", ""), "--methods must be among"),
+        (("splice", "--quick", "--sizes", ""), "values of the training size, such as 30, got ''"),
         (("splice", "--summary"), "run the experiment first"),
         (("splice", "--images", "here"), "--images belongs to the experiment 'images'"),
         (("images", "--images", "here", "--data", "mfeat"), "--images takes the place of --data, got both"),

@@ -156,6 +156,9 @@ def test_points_are_numbers_of_the_axis():
     assert choose_points(EXPERIMENTS["localized"], ["0", "0.5"]) == (0.0, 0.5)
     with pytest.raises(ValueError, match="values of the training size, such as 50"):
         choose_points(EXPERIMENTS["splice"], ["many"])
+    for point in ("nan", "inf"):
+        with pytest.raises(ValueError, match=f"values of the locality, such as 0.0, got '{point}'"):
+            choose_points(EXPERIMENTS["localized"], [point])
     assert choose_points(EXPERIMENTS["images"], ["all"]) == ("all",)
     with pytest.raises(ValueError, match=r"must be 311, the one point of 'protein', got '50'; leave it out"):
         choose_points(EXPERIMENTS["protein"], ["50"])

@@ -2,6 +2,7 @@
 
 from contextlib import nullcontext
 from dataclasses import replace
+from math import isfinite
 from pathlib import Path
 
 from joblib import cpu_count, delayed, parallel_config
@@ -139,6 +140,8 @@ def choose_points(experiment, points):
     kind = type(experiment.points[0])
     try:
         chosen = tuple(sorted({kind(point) for point in points}))
+        if kind is float and not all(map(isfinite, chosen)):
+            raise ValueError("not finite")
     except ValueError as error:
         raise ValueError(
             f"`sizes` must be values of the {experiment.axis}, such as {experiment.points[0]}, got "
