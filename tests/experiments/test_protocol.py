@@ -237,6 +237,16 @@ def test_one_fit_that_fails_fails_its_methods_alone(monkeypatch):
     assert 0.5 < rows[1]["score"] <= 1.0
 
 
+def test_a_score_that_is_no_number_fails_its_method_alone(monkeypatch):
+    outcomes = [{"score": float("nan"), "gap": 0.0}, {"score": 0.5, "gap": 0.0}]
+    monkeypatch.setattr(protocol_module, "_run_batch", lambda *_: outcomes)
+    methods = [MKL, replace(MKL, label="MKL, p = 2")]
+    failed, good = run_cell(EXPERIMENTS["splice"], load_uci_splice(60), methods, 20, 0)
+    assert failed["error"] == "ValueError: score must be a finite number, it is nan"
+    assert "score" not in failed
+    assert good["score"] == 0.5
+
+
 def test_a_split_that_cannot_be_made_is_a_row_for_each_method():
     rows = run_cell(EXPERIMENTS["splice"], load_uci_splice(60), [MKL], 1000, 0)
     assert [(row["method"], row["point"]) for row in rows] == [("MKL, p = 1", 1000)]

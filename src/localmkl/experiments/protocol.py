@@ -11,6 +11,7 @@ from collections.abc import Callable
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
+from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -237,7 +238,7 @@ def run_cell(experiment, data, methods, point, repetition):
         sizes = {"n_train": len(task.train), "n_test": len(task.test)}
         for members in task.batches(methods):
             try:
-                outcomes = _run_batch(experiment, task, members, repetition)
+                outcomes = [_finite(one) for one in _run_batch(experiment, task, members, repetition)]
             except Exception as error:
                 outcomes = [_failure(error)] * len(members)
             for method, outcome in zip(members, outcomes, strict=True):
@@ -251,6 +252,14 @@ def _key(method, point, repetition):
 
 def _failure(error):
     return {"error": f"{type(error).__name__}: {error}"}
+
+
+def _finite(outcome):
+    """Return an outcome as it can be written, or its failure: a score of one class alone is no number."""
+    for name, value in outcome.items():
+        if isinstance(value, float) and not isfinite(value):
+            return _failure(ValueError(f"{name} must be a finite number, it is {value}"))
+    return outcome
 
 
 @contextmanager
