@@ -4,6 +4,7 @@ from dataclasses import replace
 from functools import partial
 
 import pytest
+from joblib.externals.loky.process_executor import TerminatedWorkerError
 
 from localmkl.experiments import EXPERIMENTS, Interrupted, read_results, run_experiment
 from localmkl.experiments import runner as runner_module
@@ -84,6 +85,22 @@ def test_a_stopped_run_keeps_what_is_finished_and_goes_on_to_the_same_end(tmp_pa
     resumed = run_experiment(EXPERIMENT, SOURCE, tmp_path / "stopped", n_jobs=1)
     assert keys(resumed) == keys(whole)
     assert [row["score"] for row in resumed] == [row["score"] for row in whole]
+
+
+def test_a_worker_that_dies_costs_its_own_cells_alone(tmp_path, monkeypatch, capsys):
+    run_cell, calls = runner_module.run_cell, []
+
+    def dying(*arguments):
+        calls.append(arguments)
+        if len(calls) == 2:
+            raise TerminatedWorkerError("a segmentation fault, or too much memory")
+        return run_cell(*arguments)
+
+    monkeypatch.setattr(runner_module, "run_cell", dying)
+    with pytest.raises(RuntimeError, match=r"has died.*1 of 4 cells were finished.*fewer workers"):
+        run_experiment(EXPERIMENT, SOURCE, tmp_path, n_jobs=1)
+    assert len(read_results(result_path(tmp_path, EXPERIMENT, SOURCE))[1]) == 2
+    assert capsys.readouterr().out == ""
 
 
 def test_failed_rows_are_tried_again(tmp_path, monkeypatch):

@@ -44,6 +44,7 @@ SPOKEN = {
     "`n_components`": "--rank",
     "`class_weight`": "--balanced",
     "`random_state`": "--seed",
+    "`n_jobs`": "--jobs",
     "`grams`": "the Grams",
     "`name` must be one of": "NAME must be one of",
     "`X` must hold the letters": "The sequences must hold the letters",

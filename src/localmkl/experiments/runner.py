@@ -6,6 +6,7 @@ from math import isfinite
 from pathlib import Path
 
 from joblib import cpu_count, delayed, parallel_config
+from joblib.externals.loky.process_executor import TerminatedWorkerError
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from localmkl._workers import parallel
@@ -38,7 +39,7 @@ def run_experiment(
     n_jobs : int, optional
         Worker processes; one per core by default. Timings are always taken by one.
     console : rich.console.Console, optional
-        Where the progress bar is drawn.
+        Where the progress bar is drawn; by default there is none.
 
     Returns
     -------
@@ -76,8 +77,12 @@ def _run_cells(experiment, source, data, cells, file, n_jobs, console):
     tasks = (delayed(run_cell)(common, data, *cell) for cell in cells)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     n_finished = 0
+
+    def kept():
+        return f"{n_finished} of {len(cells)} cells were finished now and are kept in {str(file.path)!r}"
+
     with (
-        Progress(*columns, console=console, transient=True) as progress,
+        Progress(*columns, console=console, transient=True, disable=console is None) as progress,
         # One thread in each worker: the cells are what runs in parallel.
         parallel_config("loky", inner_max_num_threads=1),
     ):
@@ -88,10 +93,12 @@ def _run_cells(experiment, source, data, cells, file, n_jobs, console):
                 n_finished += 1
                 progress.advance(bar)
         except KeyboardInterrupt:
-            raise Interrupted(
-                f"Stopped: {n_finished} of {len(cells)} cells were finished now and are kept in "
-                f"{str(file.path)!r}; the same command goes on from there."
-            ) from None
+            raise Interrupted(f"Stopped: {kept()}; the same command goes on from there.") from None
+        except TerminatedWorkerError as error:
+            raise RuntimeError(
+                f"A worker process has died, perhaps for want of memory: {kept()}; the same command goes on "
+                "from there, with fewer workers (`n_jobs`) if need be."
+            ) from error
 
 
 def result_path(folder, experiment, source):
