@@ -65,6 +65,7 @@ def test_the_quick_version_runs_resumes_and_is_summarised(name, tmp_path):
         (("splice", "--quick", "--sizes", ""), "values of the training size, such as 30, got ''"),
         (("splice", "--summary"), "run the experiment first"),
         (("splice", "--images", "here"), "--images belongs to the experiment 'images'"),
+        (("images", "--images", "nowhere"), "--images must be a folder with one sub-folder of images per"),
         (("images", "--images", "here", "--data", "mfeat"), "--images takes the place of --data, got both"),
         (("all", "--quick", "--summary"), "omics: "),
     ],

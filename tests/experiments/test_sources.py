@@ -235,6 +235,13 @@ def test_the_image_protocol_runs_on_a_folder_of_images(pictures):
     assert len(list((pictures.parent / "cache").glob("*.uint8"))) == 9
 
 
+def test_a_class_with_fewer_images_than_outer_folds_is_named_before_any_is_described(pictures):
+    (pictures / "light" / "0.png").unlink()
+    with pytest.raises(ValueError, match=r"Every class needs 6 images or more.*got 5 in 'light'"):
+        load_image_folder(pictures, n_folds=6)
+    assert not (pictures.parent / "cache").exists()
+
+
 def test_the_kernels_of_an_outer_fold_do_not_know_its_test_images(pictures):
     cv2 = pytest.importorskip("cv2")
     options = {"n_folds": 2, "n_words": 6, "n_sampled": 200}

@@ -259,6 +259,7 @@ def test_bad_folders_are_named(tmp_path, pictures):
         if name == "a":
             with pytest.raises(ValueError, match="at least two sub-folders, one per class, got 1"):
                 read_image_folder(tmp_path)
+    (tmp_path / "b" / "._1.png").write_text("what other systems leave beside a file")
     assert len(read_image_folder(tmp_path)[0]) == 2
     (tmp_path / "b" / "2.jpg").write_text("not an image")
     with pytest.raises(ValueError, match=r"2\.jpg' must be an image that OpenCV can read"):

@@ -47,6 +47,7 @@ SPOKEN = {
     "`n_jobs`": "--jobs",
     "`grams`": "the Grams",
     "`name` must be one of": "NAME must be one of",
+    "`path` must be a folder with one": "--images must be a folder with one",
     "`X` must hold the letters": "The sequences must hold the letters",
     "'cosine', None": "'cosine', 'none'",
     **{

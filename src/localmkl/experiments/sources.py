@@ -515,6 +515,12 @@ def load_image_folder(path, n_folds=11, **options):
     from localmkl.experiments.visual_words import read_image_folder
 
     images, y = read_image_folder(Path(path))
+    labels, counts = np.unique(y, return_counts=True)
+    if counts.min() < n_folds:
+        raise ValueError(
+            f"Every class needs {n_folds} images or more, one for each outer fold, got {counts.min()} in "
+            f"{str(labels[counts.argmin()])!r}; add some or remove the folder."
+        )
     return load_images(images, y, n_folds, **options)
 
 

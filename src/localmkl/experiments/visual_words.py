@@ -39,7 +39,7 @@ def read_image_folder(path):
     """List the images of a folder that has one sub-folder per class.
 
     The images are not read: `VisualWords` reads them one at a time. Files without the suffix of an image
-    are passed over.
+    are passed over, and what is hidden (its name begins with a dot).
 
     Parameters
     ----------
@@ -52,12 +52,12 @@ def read_image_folder(path):
     labels : ndarray of str, shape (n_images,)
         Names of the sub-folders.
     """
-    cv2 = _import_opencv()
     root = Path(path)
     if not root.is_dir():
         raise ValueError(
             f"`path` must be a folder with one sub-folder of images per class, got {str(path)!r}."
         )
+    cv2 = _import_opencv()
     folders = sorted(entry for entry in root.iterdir() if entry.is_dir() and not entry.name.startswith("."))
     if len(folders) < 2:
         raise ValueError(
@@ -66,7 +66,11 @@ def read_image_folder(path):
         )
     images, labels = [], []
     for folder in folders:
-        files = sorted(file for file in folder.iterdir() if file.suffix.lower() in SUFFIXES)
+        files = sorted(
+            file
+            for file in folder.iterdir()
+            if file.suffix.lower() in SUFFIXES and not file.name.startswith(".")
+        )
         if not files:
             raise ValueError(
                 f"Every class needs images ({', '.join(sorted(SUFFIXES))}), got none in {str(folder)!r}; "
