@@ -63,6 +63,7 @@ def test_the_quick_version_runs_resumes_and_is_summarised(name, tmp_path):
         (("splice", "--quick", "--methods", "SVM"), "--methods must be among"),
         (("splice", "--quick", "--methods", ""), "--methods must be among"),
         (("splice", "--quick", "--sizes", ""), "values of the training size, such as 30, got ''"),
+        (("splice", "--quick", "--methods", "UNIF", "--sizes", "117"), "must lie between 2 and 116 with 120"),
         (("splice", "--summary"), "run the experiment first"),
         (("splice", "--images", "here"), "--images belongs to the experiment 'images'"),
         (("images", "--images", "nowhere"), "--images must be a folder with one sub-folder of images per"),

@@ -73,6 +73,13 @@ def test_no_method_and_no_data_set_goes_beyond_its_largest_size(tmp_path):
     ]
 
 
+def test_sizes_at_which_nothing_runs_are_refused(tmp_path):
+    few = replace(SCALE, methods=SCALE.methods[:1], points=(300,))
+    with pytest.raises(ValueError, match=r"`sizes` are beyond what 'quick' has rows for.*got 300"):
+        run_experiment(few, replace(SCALE.sources[0], most=150), tmp_path)
+    assert not list(tmp_path.iterdir())
+
+
 def test_the_promoters_are_as_many_as_the_experiment_asks_for():
     source = EXPERIMENTS["scale"].sources[1]
     if source.missing():

@@ -14,7 +14,7 @@ from localmkl.experiments.protocol import Source
 from localmkl.experiments.results import read_results
 from localmkl.experiments.runner import result_path, run_experiment
 from localmkl.experiments.sources import load_image_folder
-from localmkl.experiments.summary import to_csv, to_markdown, with_test_shares
+from localmkl.experiments.summary import finished, to_csv, to_markdown, with_test_shares
 
 
 def reproduce(
@@ -86,6 +86,11 @@ def reproduce(
     settings, rows = read_results(_existing(path))
     if not rows:
         raise ValueError(f"{str(path)!r} must hold rows, it has none yet; run the experiment first.")
+    if run and not finished(rows):
+        raise RuntimeError(
+            f"No cell of {name!r} could be finished; what failed is kept in {str(path)!r} and will be tried "
+            f"again, the first by {rows[0]['error']}"
+        )
     rows = with_test_shares(rows, settings) if source.resampled else rows
     summary = to_markdown(experiment, source, rows)
     write_whole(path.with_suffix(".md"), summary.encode())

@@ -47,6 +47,11 @@ def run_experiment(
     """
     chosen = choose_methods(experiment, methods)
     points = choose_points(experiment, points)
+    if not any(within(point, m.most) and within(point, source.most) for m in chosen for point in points):
+        raise ValueError(
+            f"`sizes` are beyond what {source.name!r} has rows for, or the methods are meant for, got "
+            f"{', '.join(map(str, points))}; ask for smaller ones."
+        )
     repetitions = experiment.repetitions if repetitions is None else repetitions
     waiting = nullcontext() if console is None else console.status(f"Reading {source.name}")
     with waiting:  # images are described here, once, for minutes
