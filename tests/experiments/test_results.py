@@ -41,7 +41,7 @@ def test_a_torn_last_line_is_ignored_and_cut_off_by_the_next_writer(path, torn):
     assert [row["repetition"] for row in read_results(path)[1]] == [0, 1, 2]
 
 
-@pytest.mark.parametrize("line", [b"nonsense", b"3", b"{}", b'{"score": "good"}'])
+@pytest.mark.parametrize("line", [b"nonsense", b"3", b"{}", b'{"score": "good"}', b'{"score": NaN}'])
 def test_a_broken_line_in_the_middle_is_an_error_with_its_number(path, line):
     lines = path.read_bytes().splitlines(keepends=True)
     path.write_bytes(lines[0] + line + b"\n" + b"".join(lines[1:]))

@@ -1,5 +1,6 @@
 """Runs: what is there is not run again, whatever happens in between."""
 
+import json
 from dataclasses import replace
 from functools import partial
 
@@ -152,6 +153,17 @@ def test_methods_and_other_words_can_be_added_to_a_file(tmp_path):
     assert written == rows
     assert set(settings["grids"]) == {"UNIF", "MKL"}
     assert settings["protocol"] == "The same in other words."
+
+
+@pytest.mark.parametrize("name", ["method", "repetition", "cpu"])
+def test_a_row_that_lacks_something_is_named_with_its_line(tmp_path, name):
+    run_experiment(EXPERIMENT, SOURCE, tmp_path, repetitions=1, points=[20], n_jobs=1)
+    path = result_path(tmp_path, EXPERIMENT, SOURCE)
+    settings, first, second = path.read_text().splitlines()
+    second = json.dumps({key: value for key, value in json.loads(second).items() if key != name})
+    path.write_text("\n".join([settings, first, second, ""]))
+    with pytest.raises(ValueError, match=rf"line 3, must be a row of the experiment, it has no '{name}'"):
+        run_experiment(EXPERIMENT, SOURCE, tmp_path, points=[20], n_jobs=1)
 
 
 def test_methods_are_chosen_by_family_or_label_and_slow_ones_by_name_only():

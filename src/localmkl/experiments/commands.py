@@ -14,7 +14,7 @@ from localmkl.experiments.protocol import Source
 from localmkl.experiments.results import read_results
 from localmkl.experiments.runner import result_path, run_experiment
 from localmkl.experiments.sources import load_image_folder
-from localmkl.experiments.summary import finished, to_csv, to_markdown, with_test_shares
+from localmkl.experiments.summary import check_rows, finished, to_csv, to_markdown, with_test_shares
 
 
 def reproduce(
@@ -83,7 +83,8 @@ def reproduce(
             n_jobs=n_jobs,
             console=console,
         )
-    settings, rows = read_results(_existing(path))
+    settings, rows = read_results(kept := _existing(path))
+    check_rows(kept, rows)
     if not rows:
         raise ValueError(f"{str(path)!r} must hold rows, it has none yet; run the experiment first.")
     if run and not finished(rows):

@@ -13,6 +13,7 @@ import subprocess
 import zlib
 from datetime import UTC, datetime
 from functools import cache
+from math import isfinite
 from pathlib import Path
 
 import localmkl
@@ -205,8 +206,12 @@ def _check_record(record, is_first):
     if is_first:
         if not isinstance(record.get("settings"), dict):
             raise ValueError("without settings")
-    elif "error" not in record and not isinstance(record.get("score"), int | float):
+    elif "error" not in record and not _is_number(record.get("score")):
         raise ValueError("without a score")
+
+
+def _is_number(value):
+    return isinstance(value, int | float) and isfinite(value)
 
 
 def _lock(path):

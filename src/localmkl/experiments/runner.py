@@ -12,7 +12,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from localmkl._workers import parallel
 from localmkl.experiments.protocol import N_CLUSTERS, TOL, run_cell
 from localmkl.experiments.results import ResultFile, provenance
-from localmkl.experiments.summary import finished, row_key
+from localmkl.experiments.summary import check_rows, finished, row_key
 
 
 class Interrupted(Exception):
@@ -57,6 +57,7 @@ def run_experiment(
     with waiting:  # images are described here, once, for minutes
         data = source.load()
     with ResultFile(result_path(folder, experiment, source), settings_of(experiment, source, data)) as file:
+        check_rows(file.path, file.rows)
         done = {row_key(row) for row in finished(file.rows)}
         cells = []
         for repetition in range(repetitions):

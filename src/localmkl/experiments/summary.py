@@ -63,9 +63,25 @@ def _test_share(row, settings):
     return row.get("n_test", others - n_valid) / row["n_train"]
 
 
+KEY = ("method", "point", "repetition")
+SAID = ("gap", "seconds", "date", "version", "commit", "cpu", "cores", "system")
+"""What every row says; of a cell that failed, the first three."""
+
+
+def check_rows(path, rows):
+    """Raise unless every row of a file says what summaries ask of it."""
+    for number, row in enumerate(rows, start=2):
+        lacking = [name for name in (KEY if "error" in row else KEY + SAID) if name not in row]
+        if lacking:
+            raise ValueError(
+                f"{str(path)!r}, line {number}, must be a row of the experiment, it has no {lacking[0]!r}; "
+                "remove that line."
+            )
+
+
 def row_key(row):
     """Return the key of a finished row, unique in its file."""
-    return row["method"], row["point"], row["repetition"]
+    return tuple(row[name] for name in KEY)
 
 
 def tabulate(experiment, rows, score="score"):
