@@ -1,4 +1,6 @@
 import builtins
+import os
+import sys
 
 import cv2
 import numpy as np
@@ -216,6 +218,9 @@ def test_descriptors_are_kept_once_for_each_setting_and_contents(folder, tmp_pat
         describe_images(words, images[1:], identify_images(images[1:]), tmp_path),
     )
     assert len({first, *others}) == 3
+    described = first.read_bytes()
+    first.unlink()  # by whatever cleans caches
+    assert describe_images(words, images, contents, tmp_path).read_bytes() == described
     monkeypatch.setattr(VisualWords, "describe", None)
     assert describe_images(clone(words).set_params(n_words=5), images, contents, tmp_path) == first
 
@@ -266,6 +271,13 @@ def test_bad_folders_are_named(tmp_path, pictures):
         read_image_folder(tmp_path)
     (tmp_path / "c").mkdir()
     (tmp_path / "b" / "2.jpg").unlink()
+    if sys.platform == "linux":  # others have no such names
+        odd = tmp_path / "b" / os.fsdecode(b"\xff.png")
+        odd.write_bytes((tmp_path / "b" / "1.png").read_bytes())
+        for read in (lambda: read_image_folder(tmp_path), lambda: VisualWords(**SMALL).fit([odd])):
+            with pytest.raises(ValueError, match=r"must be in UTF-8; rename the file"):
+                read()
+        odd.unlink()
     with pytest.raises(ValueError, match=r"Every class needs images .* got none in .*c'"):
         read_image_folder(tmp_path)
 

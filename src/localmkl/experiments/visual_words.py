@@ -77,11 +77,20 @@ def read_image_folder(path):
                 "add some or remove the folder."
             )
         for file in files:
+            _check_name(file)
             if not cv2.haveImageReader(str(file)):
                 raise ValueError(f"{str(file)!r} must be an image that OpenCV can read; repair or remove it.")
         images += [str(file) for file in files]
         labels += [folder.name] * len(files)
     return np.array(images), np.array(labels)
+
+
+def _check_name(path):
+    """Raise unless a name is text: others end the process in OpenCV."""
+    try:
+        os.fspath(path).encode()
+    except UnicodeEncodeError:
+        raise ValueError(f"The name of {str(path)!r} must be in UTF-8; rename the file.") from None
 
 
 @dataclass(frozen=True)
@@ -142,7 +151,7 @@ def describe_images(words, images, contents, folder):
     settings = (words.feature, words.colours, words.scale, words.step, words.longest_side)
     key = hashlib.sha256(repr((contents, settings, version)).encode()).hexdigest()[:16]
     path = Path(folder) / f"{words.feature}_{words.colours}_{words.scale}-{key}.uint8"
-    if not path.with_suffix(".npy").exists():
+    if not (path.exists() and path.with_suffix(".npy").exists()):
         path.parent.mkdir(parents=True, exist_ok=True)
         counts, ends = [], io.BytesIO()
         with writing_whole(path) as file:
@@ -311,6 +320,7 @@ class VisualWords(TransformerMixin, BaseEstimator):
         """Return the image as a uint8 array of shape (height, width, 3), not larger than asked for."""
         cv2 = _import_opencv()
         if isinstance(image, str | os.PathLike):
+            _check_name(image)
             name = repr(str(image))
             found = cv2.imread(str(image), cv2.IMREAD_COLOR)
             if found is None:
