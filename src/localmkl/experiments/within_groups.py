@@ -26,8 +26,8 @@ def auc_within(groups, y, decisions):
     Examples
     --------
     >>> groups, y = np.array(["a", "a", "b", "b"]), np.array([1, -1, 1, -1])
-    >>> float(auc_within(groups, y, np.array([0.2, 0.1, 5.0, 6.0])))
-    0.5
+    >>> float(auc_within(groups, y, np.array([0.2, 0.1, 6.0, 5.0])))
+    1.0
     """
     members = [groups == group for group in np.unique(groups)]
     return np.mean([roc_auc_score(y[own], decisions[own]) for own in members])
