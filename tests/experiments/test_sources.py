@@ -208,6 +208,12 @@ def test_protein_kernels_from_sequences_are_all_but_secondary_structure(monkeypa
     assert data.stack.n_kernels == 9
     assert (len(data.train), len(data.test), len(np.unique(data.y))) == (311, 383, 27)
     np.testing.assert_allclose(data.stack.grams, np.swapaxes(data.stack.grams, 1, 2))
+    fetched = sources_module.fetch_protein_fold(grams=False)
+    fetched.sequences[fetched.test] = fetched.sequences[fetched.test[0]]  # means and widths are not of these
+    monkeypatch.setattr(sources_module, "fetch_protein_fold", lambda **_: fetched)
+    among = np.ix_(data.train, data.train)
+    changed = load_fold_sequences().stack[among].to_array()
+    np.testing.assert_array_equal(changed, data.stack[among].to_array())
 
 
 @pytest.fixture
