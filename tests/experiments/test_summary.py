@@ -2,6 +2,7 @@
 
 import csv
 import io
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -111,6 +112,13 @@ def test_the_summary_says_both_tests_where_rows_are_used_again(scores):
     rows = make_rows(scores, n_train=50)
     plain = to_markdown(SPLICE, SOURCE, rows)
     assert "(paired t-test, 95 %, as in the paper)." in plain
+    assert "All repetitions share their test rows" not in plain
+    fixed = replace(SOURCE, resampled=False)
+    assert "All repetitions share their test rows: of others it says nothing." in to_markdown(
+        SPLICE, fixed, rows
+    )
+    anew = replace(fixed, fidelity="generated")
+    assert "All repetitions share their test rows" not in to_markdown(SPLICE, anew, rows)
     both = to_markdown(SPLICE, SOURCE, with_test_shares(rows, {"instances": 100, "inner_folds": None}))
     assert "Nadeau and Bengio 2003" in both
     assert f"{2 * BETTER} " in both

@@ -155,7 +155,7 @@ def to_markdown(experiment, source, rows):
         f"- Paper: {published.source}. {published.claim} {published.notes}".rstrip(),
         f"- Data: {source.what} ({source.fidelity}).",
         f"- Protocol: {experiment.protocol}",
-        f"- {_repetitions(experiment, table)} {_legend(experiment, rows)}".rstrip(),
+        f"- {_repetitions(experiment, table)} {_legend(experiment, source, rows)}".rstrip(),
         f"- {_certificates(rows)}",
         "",
     ]
@@ -326,13 +326,15 @@ def _repetitions(experiment, table):
     return f"Mean and standard deviation of {kind} over {number} repetition{plural}{fewer}."
 
 
-def _legend(experiment, rows):
+def _legend(experiment, source, rows):
     if experiment.metric == "seconds":
         return ""
     plain = (
         f"{BETTER}: {experiment.reference} is significantly better, {WORSE}: significantly worse "
         f"(paired t-test, 95 %{', as in the paper' if experiment.published.numbers else ''})"
     )
+    if not source.resampled and source.fidelity != "generated":
+        return f"{plain}. All repetitions share their test rows: of others it says nothing."
     if not _test_shares(rows):
         return f"{plain}."
     return (
