@@ -93,8 +93,10 @@ def test_marks_are_those_of_the_paired_t_test_and_doubled_by_the_corrected_one()
 
 def test_the_same_lead_every_time_is_marked_but_not_of_a_few_repetitions():
     for count, mark in ((4, ""), (5, BETTER)):
-        scores = {"CLMKL, p = 4/3": np.full(count, 0.75), "UNIF": np.full(count, 0.5)}
+        scores = {"CLMKL, p = 4/3": 0.75 + np.arange(count) / 32, "UNIF": 0.5 + np.arange(count) / 32}
         assert tabulate(SPLICE, make_rows(scores))["UNIF"][50].mark == mark
+    copies = {"CLMKL, p = 4/3": np.full(9, 0.75), "UNIF": np.full(9, 0.5)}
+    assert tabulate(SPLICE, make_rows(copies))["UNIF"][50].mark == ""
 
 
 def test_the_share_of_rows_scored_is_that_of_the_split():

@@ -132,9 +132,10 @@ def _cell(experiment, own, reference, share):
 def _marks(ours, theirs, share):
     """Return the verdicts of the paired t-test on the reference (`theirs`), plain and corrected.
 
-    Without a share of rows that are scored again and again there is no corrected one.
+    Without a share of rows that are scored again and again there is no corrected one. Where neither score
+    ever varies, repetitions are copies of one, and nothing is marked.
     """
-    if len(ours) < FEWEST or np.all(ours == theirs):
+    if len(ours) < FEWEST or np.all(ours == theirs) or np.ptp(ours) == np.ptp(theirs) == 0.0:
         return "", ""
     sign, mark = (1.0, BETTER) if theirs.mean() > ours.mean() else (-1.0, WORSE)
 
