@@ -221,7 +221,7 @@ def test_reproduce_downloads_what_is_named_and_states_the_terms(home, tmp_path, 
     assert error.startswith("Error: 'http://127.0.0.1:9/three_sources/3sources_bbc.mtx' cannot be")
     unnamed = CliRunner().invoke(app, ["reproduce", "stories", "--out", str(tmp_path / "results")])
     assert "Downloading" not in unnamed.output
-    assert "name one by data to download it" in unnamed.output
+    assert "name one by --data to download it" in unnamed.output
 
 
 def real(*keys):

@@ -64,8 +64,9 @@ def _test_share(row, settings):
 
 
 KEY = ("method", "point", "repetition")
+"""Names in every row, of a cell that failed too."""
 SAID = ("gap", "seconds", "date", "version", "commit", "cpu", "cores", "system")
-"""What every row says; of a cell that failed, the first three."""
+"""Names in every other row."""
 
 
 def check_rows(path, rows):
