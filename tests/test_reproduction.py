@@ -130,8 +130,9 @@ def test_the_table_of_rows_without_labels_is_that_of_the_results():
     assert len(rows) == 6
     for name, cells in rows.items():
         curve, of = means(f"unlabelled/{ON[name]}"), means(f"transduction/{ON[name]}")
-        gains = [curve["CLMKL, u = all", point] - curve["CLMKL, u = 0", point] for point in points[:3]]
-        gains += [of["CLMKL, transductive", point] - of["CLMKL, inductive", point] for point in points[3:]]
+        few = 0 if ON[name] == "acceptor-82" else 3  # points of which the curve has more repetitions
+        gains = [curve["CLMKL, u = all", point] - curve["CLMKL, u = 0", point] for point in points[:few]]
+        gains += [of["CLMKL, transductive", point] - of["CLMKL, inductive", point] for point in points[few:]]
         assert cells == [signed(gain) for gain in gains], name
 
 
