@@ -69,6 +69,10 @@ def test_the_quick_version_runs_resumes_and_is_summarised(name, tmp_path):
         (("images", "--images", "nowhere"), "--images must be a folder with one sub-folder of images per"),
         (("images", "--images", "here", "--data", "mfeat"), "--images takes the place of --data, got both"),
         (("all", "--quick", "--summary"), "omics: "),
+        (
+            ("splice", "--quick", "--sizes", "30,120"),
+            "--sizes must be from 1 to 119, so that some of the rows",
+        ),
     ],
 )
 def test_nonsense_is_refused_in_words(tmp_path, arguments, message):

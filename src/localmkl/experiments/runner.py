@@ -5,6 +5,7 @@ from dataclasses import replace
 from math import isfinite
 from pathlib import Path
 
+import numpy as np
 from joblib import cpu_count, delayed, parallel_config
 from joblib.externals.loky.process_executor import TerminatedWorkerError
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
@@ -56,6 +57,8 @@ def run_experiment(
     waiting = nullcontext() if console is None else console.status(f"Reading {source.name}")
     with waiting:  # images are described here, once, for minutes
         data = source.load()
+    if experiment.axis == "training size":
+        _check_sizes(points, source, data.description.get("instances"))
     with ResultFile(result_path(folder, experiment, source), settings_of(experiment, source, data)) as file:
         check_rows(file.path, file.rows)
         done = {row_key(row) for row in finished(file.rows)}
@@ -69,6 +72,17 @@ def run_experiment(
         if cells:
             _run_cells(experiment, source, data, cells, file, n_jobs, console)
         return file.rows
+
+
+def _check_sizes(points, source, instances):
+    """Raise unless every training size leaves instances to be scored."""
+    largest = np.inf if instances is None else instances - 1
+    for point in points:
+        if within(point, source.most) and not 1 <= point <= largest:
+            raise ValueError(
+                f"`sizes` must be from 1 to {largest}, so that some of the rows of {source.name!r} are left "
+                f"to be scored, got {point}."
+            )
 
 
 def within(point, most):
