@@ -19,8 +19,12 @@ CHOSEN = 0.9
 
 def run(smoke):
     """Return a row for each set."""
-    sizes = {"UCI splice, donors": 600, "mouse promoters": 600, "human core promoters": 1500}
-    sizes["human core promoters beside natural sequences"] = 1500
+    sizes = {
+        "UCI splice, donors": 600,
+        "mouse promoters": 600,
+        "human core promoters": 1500,
+        "human core promoters beside natural sequences": 1500,
+    }
     rows = []
     for name, n in sizes.items():
         try:

@@ -2,10 +2,9 @@
 
 from contextlib import nullcontext
 from dataclasses import replace
-from math import isfinite
+from math import inf, isfinite
 from pathlib import Path
 
-import numpy as np
 from joblib import cpu_count, delayed, parallel_config
 from joblib.externals.loky.process_executor import TerminatedWorkerError
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
@@ -76,7 +75,7 @@ def run_experiment(
 
 def _check_sizes(points, source, instances):
     """Raise unless every training size leaves instances to be scored."""
-    largest = np.inf if instances is None else instances - 1
+    largest = inf if instances is None else instances - 1
     for point in points:
         if within(point, source.most) and not 1 <= point <= largest:
             raise ValueError(
