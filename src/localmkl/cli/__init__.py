@@ -276,7 +276,7 @@ def predict(
     voice = Voice(as_json, quiet, debug)
     with voice.plainly():
         _look_at(model, data)
-        from localmkl.cli import joining, places, use
+        from localmkl.cli import places, use
 
         if out is not None:
             inputs = (model, *use.paths_of(data), labels)
@@ -287,7 +287,7 @@ def predict(
         tally = use.Tally(subject)
         with voice.table(out) as write, voice.counting("predicting") as show:
             for content in use.pieces_for(subject, data, rows=rows, **where):
-                joined = joining.told(content)
+                joined = content.notes
                 columns, table = use.predict_piece(subject, content)
                 write(columns, table)
                 tally.add(content, table)
@@ -328,14 +328,14 @@ def report(
     voice = Voice(as_json, quiet, debug)
     with voice.plainly():
         _look_at(model, data)
-        from localmkl.cli import joining, places, use
+        from localmkl.cli import places, use
 
         inputs = (model, *use.paths_of(data), labels)
         places.check_outputs([("--out", out, places.REPORT)], inputs, force=force)
         subject = use.open_model(model)
         where = {"target": target, "labels": labels, "names": names, "variable": variable, "header": header}
         content = use.read_for(subject, data, rows=rows, **where) if data else None
-        for said in () if content is None else joining.told(content):
+        for said in () if content is None else content.notes:
             voice.note(said)
         settings = {"title": title, "cv": folds, "baselines": baselines, "seed": seed, "stability": stability}
         if stability:  # refits have a progress bar of their own
@@ -374,7 +374,7 @@ def info(
             asked = files.Asked(target, labels, names, variable, header, insisted=insisted)
             content = joining.read_any(file, asked)
             record, text = tell.describe_data(content)
-            for said in joining.told(content):
+            for said in content.notes:
                 voice.note(said)
         voice.result(record, text)
 

@@ -1,7 +1,6 @@
 """The kernels for a data file: those that words ask for, or a default for its kind."""
 
 import re
-import shlex
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from typing import Any
@@ -11,14 +10,9 @@ import numpy as np
 from localmkl._checks import listed
 from localmkl._spelling import meant
 from localmkl.cli.columns import (
-    DISGUISES,
-    EMPTY,
-    ROW_NAMES,
     as_read,
     column_groups,
     columns_of,
-    disguised,
-    identifiers,
     is_plain,
     numeric_names,
     word_names,
@@ -126,8 +120,6 @@ def _chosen(content, spec, gates, impute):
     gate_kernels = [kernel for wanted in gates for kernel in _make(content, wanted, impute)]
     if len(gate_kernels) > 1:
         raise Misuse(f"--gate must be one kernel, got {len(gate_kernels)}.")
-    if content.kind == TABLE and spec is not None and any(map(_on_all, given)):
-        said += _left_out(content)
     content, unread = with_used(content, [*kernels, *gate_kernels])
     content, lonely = content.without_lonely()
     said += f" (not read: {listed(unread)})" if unread else ""
@@ -205,51 +197,19 @@ def default_kernels(content):
     if content.kind == MATRIX:
         given = list(ON_COUNTS if _are_counts(content.rows) else ON_NUMBERS)
         return given, in_words(given)
-    frame, words = content.rows, word_names(content.rows)
-    numeric, left = [name for name in numeric_names(frame) if name not in words], row_names(content)
+    frame = content.used().rows
+    words = word_names(frame)
+    numeric = [name for name in numeric_names(frame) if name not in words]
     if not numeric and not words:
-        hint = 'name the kernels by --kernels, for instance "spectrum:3 column=promoter"'
-        for what, names in disguised(frame, frame.columns).items():
-            hint = f"where columns look like {what} ({listed(names)}), {DISGUISES[what][1]}"
         raise ValueError(
             f"{str(content.path)!r} must have columns of numbers or of few different words beside the "
-            f"target, it has none; {hint}."
+            f"target, it has none; name the kernels by --kernels."
         )
-    others = frame.columns.difference([*numeric, *words], sort=False).tolist()
-    text = [name for name in others if any(isinstance(cell, str) for cell in frame[name])]
-    others = [name for name in others if name not in text]
-    odd = disguised(frame, text)
-    text = [name for name in text if not any(name in names for names in odd.values())]
-    given, said = _table_kernels([name for name in numeric if name not in left], frame.columns)
+    given, said = _table_kernels(numeric, frame.columns)
     if words:
         given += [Wanted("overlap", parameters={"columns": part}) for part in _word_parts(words)]
         said = "; ".join(filter(None, (said, f"overlap of {listed(words)}")))
-    if text:
-        said += (
-            f" (left out as text: {listed(text)}; name it in --kernels to use it{_as_names(content, text)})"
-        )
-    said += _in_disguise("left out as text that looks", odd)
-    said += _in_disguise("read as categories that look", disguised(frame, words))
-    empty = [name for name in others if not frame[name].notna().any()]
-    others = [name for name in others if name not in empty]
-    said += f" (left out, {EMPTY}: {listed(empty)})" if empty else ""
-    said += f" (left out, neither numbers nor text: {listed(others)})" if others else ""
-    return given, said + _left_out(content)
-
-
-def _in_disguise(become, found):
-    """Return what is said of columns that look like numbers which are written in another way."""
-    return "".join(
-        f" ({become} like {what}: {listed(names)}; {DISGUISES[what][1]})" for what, names in found.items()
-    )
-
-
-def _as_names(content, text):
-    """Return a hint that a column of text, all of them different, may name the rows."""
-    if content.names is not None:
-        return ""
-    found = [name for name in text if ROW_NAMES.fullmatch(name) and content.rows[name].is_unique]
-    return f", or --names {shlex.quote(found[0])} to have it beside predictions" if found else ""
+    return given, said
 
 
 def _view_kernels(parts):
@@ -300,18 +260,6 @@ def _on_all(wanted):
     return wanted.is_vector and wanted.parameters.get("columns") in (None, "*")
 
 
-def row_names(content):
-    """Return the columns of a table that only number its rows."""
-    return identifiers(content.rows) if content.row_names is None else content.row_names
-
-
-def _left_out(content):
-    found = row_names(content)
-    return (
-        f" (left out as identifier: {listed(sorted(found))}; name it in --kernels to use it)" if found else ""
-    )
-
-
 def _on_sequences(content, wanted, impute):
     if wanted.is_vector:
         raise ValueError(f"{str(content.path)!r} holds sequences, but {wanted.word!r} needs numeric columns.")
@@ -338,7 +286,8 @@ def _on_columns(content, wanted, impute):
     if wanted.is_vector:
         columns = _matching(content, wanted)
         found = replace(wanted, parameters={**wanted.parameters, "columns": columns})
-        return found.make(standardize=True, impute=impute)
+        imputed = "most_frequent" if wanted.word == WORDS else impute or "median"
+        return found.make(standardize=True, impute=imputed)
     column = _text_column(content, wanted)
     found = replace(wanted, parameters={**wanted.parameters, "column": column})
     return found.make(alphabet=guess_alphabet(content.rows[column]))
@@ -352,7 +301,7 @@ def _matching(content, wanted):
     """Return the columns that the patterns of a vector kernel name, each once."""
     frame, patterns = content.rows, wanted.parameters.get("columns")
     if _on_all(wanted):
-        left = row_names(content)
+        left = content.left_out
         found_all = word_names(frame) if wanted.word == WORDS else numeric_names(frame)
         chosen = [name for name in found_all if name not in left]
         if not chosen:

@@ -7,7 +7,7 @@ from dataclasses import fields
 
 from localmkl._spelling import meant
 from localmkl.cli.files import GRAMS, Asked, check_labelled, is_large, kind_of, read_labelled
-from localmkl.cli.joining import are_views, named_files, read_joined, told
+from localmkl.cli.joining import are_views, named_files, read_joined
 from localmkl.cli.options import SEARCHED
 from localmkl.cli.voice import Misuse, check_device_option
 from localmkl.cli.words import CLUSTERINGS, METHODS, check_loss_options, parse_grids, parse_losses
@@ -33,7 +33,7 @@ def order_of(given, voice):
     grids = _grids(given)
     asked = Asked(**{each.name: given[each.name] for each in fields(Asked) if each.name in given})
     content = _training_content(data or [positive], asked, given, voice)
-    for said in told(content):
+    for said in content.notes:
         voice.note(said)
     from localmkl.cli.train import Order
 

@@ -6,7 +6,7 @@ from localmkl._checks import listed
 from localmkl._resources import available_memory
 from localmkl.cli.columns import as_numbers, is_plain, kinds_of, numeric_names
 from localmkl.cli.files import GRAMS, MATRIX, SEQUENCES, TABLE, VIEWS
-from localmkl.cli.kernels import default_kernels, row_names
+from localmkl.cli.kernels import default_kernels
 from localmkl.cli.truth import on_labelled
 from localmkl.cli.voice import n_of
 from localmkl.cli.words import CLUSTERINGS, in_words
@@ -212,10 +212,9 @@ def _held(content):
     if content.kind == TABLE:
         columns = {name: str(kind) for name, kind in rows.dtypes.items()}
         shown = listed([f"{name} ({what})" for name, what in kinds_of(rows).items()], 8)
-        gaps = {name: int(rows[name].isna().sum()) for name in numeric_names(rows)}
-        gaps = {name: count for name, count in gaps.items() if count}
+        gaps = {name: int(count) for name, count in rows.isna().sum().items() if count}
         counted = listed([f"{name} ({count})" for name, count in gaps.items()], 8)
-        lines = [f"gaps       {counted}; fit with --impute median to fill them"] if gaps else []
+        lines = [f"gaps       {counted}; filled with medians or the most frequent word"] if gaps else []
         return {"columns": columns, "gaps": gaps}, [f"columns    {shown}", *lines]
     if content.kind == SEQUENCES:
         lengths = [len(sequence) for sequence in rows]
@@ -254,7 +253,7 @@ def _default_kernels(content):
         given, said = default_kernels(content)
         for part in [content] if content.parts is None else content.parts.values():
             if part.kind == TABLE:
-                numeric = [name for name in numeric_names(part.rows) if name not in row_names(part)]
+                numeric = numeric_names(part.used().rows)
                 as_numbers(part, part.rows, numeric, gaps=numeric)
     except ValueError as error:
         return 0, f"none by default: {error}", None
