@@ -7,9 +7,9 @@ from localmkl._resources import available_memory
 from localmkl.cli.columns import as_numbers, is_plain, kinds_of, numeric_names
 from localmkl.cli.files import GRAMS, MATRIX, SEQUENCES, TABLE, VIEWS
 from localmkl.cli.kernels import default_kernels
-from localmkl.cli.truth import on_labelled
 from localmkl.cli.voice import n_of
 from localmkl.cli.words import CLUSTERINGS, in_words
+from localmkl.datasets.labels import on_labelled
 
 EQUAL = "all one (UNIF): nothing was learned about which kernel matters"
 """Said of weights that no data have moved."""

@@ -27,10 +27,8 @@ from localmkl.cli.files import (
 )
 from localmkl.cli.joining import named_files, read_joined
 from localmkl.cli.pieces import read_pieces
-from localmkl.cli.truth import has_label, on_labelled
 from localmkl.cli.voice import Misuse, check_device_option
-from localmkl.datasets.labels import alike
-from localmkl.datasets.tables import joined_labels
+from localmkl.datasets.labels import alike, as_labels, has_label, on_labelled
 from localmkl.estimators.groups import as_groups, with_groups
 from localmkl.estimators.probabilities import probabilities
 from localmkl.explain import memberships_of, training_rows
@@ -424,7 +422,7 @@ class Tally:
             return {}, ""
         y, *predicted = zip(*self.parts, strict=True)
         if self.last.numbers is not None:
-            y = _as_known(self.subject, replace(self.last, y=joined_labels(self.last.path, y)))
+            y = _as_known(self.subject, replace(self.last, y=as_labels(np.concatenate(y).tolist())))
         else:
             (y,) = y
         y = y if self.subject.classifier else y.astype(float)
