@@ -1,166 +1,250 @@
-"""The options that commands have in common, with their help; `fit` and `tune` name them in `__init__`."""
+"""The options of all commands, each once: its type, its help and its panel in the help of a command."""
 
+from functools import wraps
+from inspect import Parameter, Signature
 from pathlib import Path
-from typing import Annotated
+from types import SimpleNamespace
+from typing import Any, NamedTuple
 
 import typer
+from typer.core import TyperCommand
 
-from localmkl.cli.words import CLASS_LOSSES, CLUSTERINGS, METHODS, NUMBER_LOSSES
+from localmkl.cli.voice import Misuse, Voice
 
-_option, _argument = typer.Option, typer.Argument
+METHODS = {"clmkl": "CLMKL", "hlmkl": "HLMKL", "lmkl": "LMKL", "mkl": "MKL", "unif": "UniformMKL"}
+"""Word for a method: what the names of its classifier and regressor begin with."""
+
 FILES = (
-    "Table (.csv, .tsv, .parquet), FASTA, Grams (.npz, .npy, .mat), .mtx, .h5ad or .h5mu; or several, each a "
-    "view of the same samples, as FILE or NAME=FILE, joined by --names."
+    "Table (.csv, .tsv, .parquet), FASTA, kernel matrices (.npz, .npy, .mat), .mtx, .h5ad or .h5mu. Several "
+    "files, as FILE or NAME=FILE, are views of the same samples, joined by --names."
 )
-Data = Annotated[list[str], _argument(help=FILES)]
-TrainingData = Annotated[list[str] | None, _argument(help=FILES, show_default=False)]
-Positive = Annotated[Path | None, _option(help="FASTA file of the class 1, instead of DATA.")]
-Negative = Annotated[Path | None, _option(help="FASTA file of the class -1, with --positive.")]
-Header = Annotated[
-    bool | None,
-    _option(
+
+
+class Option(NamedTuple):
+    """An option: its panel, help, type and default, and how it is written if not as its name."""
+
+    panel: str
+    help: str
+    kind: Any = str | None
+    default: Any = None
+    flag: str | None = None
+    limits: dict[str, Any] = {}  # noqa: RUF012
+
+    def parameter(self, name, default):
+        """Return the parameter of a function that typer reads."""
+        flags = () if self.flag is None else (self.flag,) if isinstance(self.flag, str) else self.flag
+        make = typer.Argument if self.flag == "" else typer.Option
+        flags = () if make is typer.Argument else flags
+        quiet = default is None or default is False or default == []
+        made = make(
+            ... if default is Ellipsis else default,
+            *flags,
+            help=self.help,
+            rich_help_panel=None if make is typer.Argument else self.panel,
+            show_default=not quiet,
+            **self.limits,
+        )
+        return Parameter(name, Parameter.KEYWORD_ONLY, default=made, annotation=self.kind)
+
+
+DATA, MODEL, SEARCH, OUTPUT, RARE = "Data", "Model", "Search", "Output", "Advanced"
+OPTIONS = {
+    "model": Option(DATA, "A model that 'fit' or 'tune' has written.", Path, ..., ""),
+    "data": Option(DATA, FILES, list[str] | None, None, ""),
+    "file": Option(DATA, "A model, or data files as 'fit' takes them.", list[str], ..., ""),
+    "target": Option(
+        DATA,
+        "The column to predict. FASTA: KEY of KEY=... in the headers (default: label). Kernel matrices: the "
+        "variable of the labels.",
+    ),
+    "names": Option(DATA, "Column with the names of the rows. Several files are joined by it."),
+    "groups": Option(
+        DATA, "Column (FASTA: KEY, kernel matrices: variable) of known groups, such as hospitals."
+    ),
+    "regression": Option(DATA, "Predict numbers instead of classes.", bool, False, "--regression"),
+    "positive_class": Option(
+        DATA,
+        "Of two classes, the one whose probability is given. Default: yes, case, 1 ..., or the rarer one.",
+    ),
+    "categories": Option(DATA, "Columns of numbers that stand for categories, such as 'stage,site'."),
+    "impute": Option(
+        DATA, "Fill gaps in columns of numbers by their median, by their mean, or none.", default="median"
+    ),
+    "labels": Option(
+        DATA, "File of labels: 'name label' a line for FASTA, one label a line for matrices.", Path | None
+    ),
+    "positive": Option(DATA, "FASTA file of the class 1, in place of DATA.", Path | None),
+    "negative": Option(DATA, "FASTA file of the class -1, with --positive.", Path | None),
+    "header": Option(
+        DATA,
+        "Whether the first line of a table names its columns. Without names they are called 1, 2, 3 ...",
+        bool | None,
+        None,
         "--header/--no-header",
-        help="Whether the first line of a table names its columns; else they are called 1, 2, 3 ...",
-        show_default=False,
     ),
-]
-Model = Annotated[Path, _argument(help="A model that 'fit' or 'tune' has written.")]
-Target = Annotated[
-    str | None,
-    _option(
-        help="Column of a table; KEY of KEY=... in FASTA headers (default: label); variable of a Gram file."
+    "method": Option(
+        MODEL,
+        "Weights of the kernels: by cluster or group (clmkl), by cluster without overlap (hlmkl), by a "
+        "learned gate (lmkl), one set for all rows (mkl), or equal weights (unif).",
+        str,
+        "clmkl",
     ),
-]
-Labels = Annotated[
-    Path | None, _option(help="File of labels: lines 'name label' for FASTA, one label a line for Grams.")
-]
-Names = Annotated[
-    str | None,
-    _option(help="Column of a table with the names of its rows; several files are joined by them."),
-]
-Kernels = Annotated[
-    str | None,
-    _option(
-        help="Words such as 'wd:1-20' or 'rbf columns=expr_*; spectrum:3 column=promoter', or a .toml file."
+    "kernels": Option(
+        MODEL, "Kernels in words, such as 'wd:1-20' or 'rbf columns=expr_*; spectrum:3 column=promoter'."
     ),
-]
-Method = Annotated[str, _option(help=f"One of {', '.join(METHODS)}.")]
-Regression = Annotated[bool, _option("--regression", help="Predict numbers instead of classes.")]
-Gate = Annotated[
-    str | None,
-    _option(
-        help="Kernel that the clusters are found in: its number from 1, or in words; default: their mean."
+    "C": Option(MODEL, "Cost of errors. Tried: {C_tried}; with --no-tune {C}.", flag="--C"),
+    "p": Option(
+        MODEL,
+        "Norm of the weights, 1 (few kernels) to inf (equal). Tried: {p_tried}; else {p}.",
+        flag="--p",
     ),
-]
-Clustering = Annotated[
-    str | None, _option(help=f"How clusters are found: {', '.join(CLUSTERINGS)}; default: {CLUSTERINGS[0]}.")
-]
-Normalize = Annotated[str | None, _option(help="multiplicative (default), trace, cosine or none.")]
-Impute = Annotated[
-    str | None, _option(help="Fill gaps in numeric columns: median or mean of the training rows.")
-]
-Missing = Annotated[
-    str | None, _option(help="Samples that lack a view: rescale their other kernels (default), or zero.")
-]
-Balanced = Annotated[bool, _option("--balanced", help="Weigh classes by how rare they are.")]
-Tol = Annotated[float | None, _option(help="Relative duality gap to reach (default: 1e-3).")]
-Variable = Annotated[str | None, _option(help="Gram file: the variable that holds the Grams.")]
-Rows = Annotated[str | None, _option(help="Gram file: rows START:STOP, counted from 0; default: all.")]
-Seed = Annotated[int, _option(help="Seed of everything random.", min=0, max=2**32 - 1)]
-Folds = Annotated[int, _option(help="Folds of the cross-validation.", min=2)]
-Scoring = Annotated[str | None, _option(help="A metric of scikit-learn; default: roc_auc, accuracy or r2.")]
-Also = Annotated[
-    str | None,
-    _option(
-        help="More methods beside UNIF, MKL and CLMKL: hlmkl, lmkl (slow), one (the best kernel by itself), "
-        "or several, as hlmkl,one."
+    "shared": Option(
+        MODEL,
+        "Share that all clusters or groups have in common, 0 to 1. Tried: {shared_tried}; else {shared}.",
     ),
-]
-Splits = Annotated[
-    int, _option(help="Random splits; in each, a fifth of the rows is held out and scored.", min=2)
-]
-Stability = Annotated[
-    int,
-    _option(
-        help="Refits on halves of the rows, such as 100, to say how sure the model is; 0 for none.", min=0
+    "clusters": Option(MODEL, "Number of clusters to discover; default {n_clusters}."),
+    "evenness": Option(
+        MODEL,
+        "How soft clusters are, from 1/clusters to 1. Tried: {evenness_tried}; else {evenness}.",
     ),
-]
-Jobs = Annotated[int | None, _option(help="Worker processes.", min=1)]
-Device = Annotated[str, _option(help="cpu, cuda, cuda:1 or auto: where Grams, features and fits are.")]
-Force = Annotated[bool, _option("--force", help="Replace a file that is something else.")]
-Json = Annotated[bool, _option("--json", help="Results as one JSON object.")]
-Quiet = Annotated[bool, _option("--quiet", "-q", help="No notes, no progress.")]
-Debug = Annotated[bool, _option("--debug", help="Errors with their traceback.")]
-C = Annotated[str | None, _option("--C", help="Cost of errors (without a search: 1).")]
-P = Annotated[
-    str | None, _option("--p", help="Norm of the kernel weights, from 1 to inf (without a search: 4/3).")
-]
-Clusters = Annotated[str | None, _option(help="Number of clusters (default: 3).")]
-Evenness = Annotated[
-    str | None, _option(help="How soft the clusters are, from 1/clusters to 1 (without a search: 0.5).")
-]
-Loss = Annotated[
-    str | None,
-    _option(help=f"{', '.join(CLASS_LOSSES)}; regression: {', '.join(NUMBER_LOSSES)} (default: the first)."),
-]
-Epsilon = Annotated[
-    str | None,
-    _option(help="Regression: errors up to this are free, with huber squared (default: 0.1)."),
-]
-Quantile = Annotated[
-    str | None,
-    _option(help="Regression with the loss quantile: share of targets below the prediction (default: 0.5)."),
-]
-
-Shared = Annotated[
-    str | None,
-    _option(
-        help="Share of a part that is the same for all rows, 0 to 1, which is MKL (without a search: 0)."
+    "loss": Option(
+        MODEL, "For classes {class_losses}; for numbers {number_losses}. The first is the default."
     ),
-]
-Groups = Annotated[
-    str | None,
-    _option(
-        help="Known groups instead of clusters: column of a table, KEY of KEY=... in FASTA headers, "
-        "variable of a Gram file."
+    "epsilon": Option(MODEL, "Errors up to this size are free (numbers); default {epsilon}."),
+    "quantile": Option(
+        MODEL, "Share of targets below the prediction, for the loss quantile; default {quantile}."
     ),
-]
-Tune = Annotated[
-    bool | None,
-    _option(
+    "balanced": Option(MODEL, "Weigh classes by how rare they are.", bool, False, "--balanced"),
+    "tune": Option(
+        SEARCH,
+        "Search as 'tune' does, or fit at once. Default: a small search.",
+        bool | None,
+        None,
         "--tune/--no-tune",
-        help="Search parameters that are not set as 'tune' does, or fit at once; default: a small search.",
-        show_default=False,
     ),
-]
-
-Rank = Annotated[
-    int | None,
-    _option(
-        help="Features of each kernel in place of Grams, for very many rows, such as 200; default: Grams.",
-        min=1,
-        show_default=False,
+    "folds": Option(
+        SEARCH, "Folds of the cross-validation; 0 for none. Default: 5.", int | None, limits={"min": 0}
     ),
-]
-ExactGap = Annotated[
-    bool,
-    _option("--exact-gap", help="With --rank: say how far the model is from the optimum on exact kernels."),
-]
-KeepFeatures = Annotated[
-    bool,
-    _option(
-        "--keep-features",
-        help="With --rank and a large file: keep its features, for another fit with the same --out.",
+    "scoring": Option(SEARCH, "A metric of scikit-learn. Default: roc_auc, accuracy or r2."),
+    "splits": Option(
+        SEARCH, "Random splits; in each a fifth of the rows is held out.", int, 20, limits={"min": 2}
     ),
-]
-
-SEARCHED = {
-    "C": "c",
-    "p": "p",
-    "n_clusters": "clusters",
-    "evenness": "evenness",
-    "shared": "shared",
-    "epsilon": "epsilon",
-    "quantile": "quantile",
+    "also": Option(
+        SEARCH, "More methods: hlmkl, lmkl (slow), one (the best single kernel), or a list of them."
+    ),
+    "jobs": Option(SEARCH, "Worker processes.", int | None, limits={"min": 1}),
+    "table": Option(SEARCH, "CSV file of all scores.", Path | None),
+    "stability": Option(
+        SEARCH,
+        "Refits on halves of the rows, such as 100, that show what is stable. Default: 60 if that is quick.",
+        int | None,
+        limits={"min": 0},
+    ),
+    "out": Option(OUTPUT, "The file to write.", Path | None),
+    "title": Option(OUTPUT, "Title of the page."),
+    "explain": Option(OUTPUT, "Add the effect of each kernel on each row.", bool, False, "--explain"),
+    "force": Option(OUTPUT, "Replace a file that is something else.", bool, False, "--force"),
+    "as_json": Option(OUTPUT, "Print results as one JSON object.", bool, False, "--json"),
+    "quiet": Option(OUTPUT, "No notes, no progress.", bool, False, ("--quiet", "-q")),
+    "debug": Option(OUTPUT, "Show the traceback of an error.", bool, False, "--debug"),
+    "gate": Option(
+        RARE, "Kernel that the clusters are found in: its number from 1, or in words. Default: the mean."
+    ),
+    "normalize": Option(RARE, "multiplicative, trace, cosine or none; default {normalize}."),
+    "missing": Option(RARE, "Samples without a view: rescale their other kernels (default), or zero."),
+    "rank": Option(
+        RARE,
+        "Features of each kernel, such as 200, in place of kernel matrices: for many rows.",
+        int | None,
+        limits={"min": 1},
+    ),
+    "device": Option(RARE, "cpu, cuda, cuda:1 or auto.", str, "cpu"),
+    "tol": Option(RARE, "Relative duality gap to reach; default {tol}.", float | None),
+    "variable": Option(RARE, "Variable of a file that holds the kernel matrices."),
+    "rows": Option(RARE, "Rows START:STOP of a file of kernel matrices, counted from 0."),
+    "samples": Option(MODEL, "Training samples.", int, 300, limits={"min": 30}),
+    "seed": Option(RARE, "Seed of everything random.", int, 0, limits={"min": 0, "max": 2**32 - 1}),
 }
-"""Parameters whose options may be lists of numbers: the names of these."""
+
+READING = ("target", "labels", "names", "header", "variable", "rows")
+LEARNING = (
+    *(
+        "data",
+        "target",
+        "names",
+        "groups",
+        "regression",
+        "positive_class",
+        "categories",
+        "impute",
+        "labels",
+        "positive",
+    ),
+    *(
+        "negative",
+        "header",
+        "method",
+        "kernels",
+        "C",
+        "p",
+        "shared",
+        "clusters",
+        "evenness",
+        "loss",
+        "epsilon",
+    ),
+    *("quantile", "balanced", "folds", "scoring", "jobs", "gate", "normalize", "missing", "rank", "device"),
+    *("tol", "variable", "rows", "seed"),
+)
+SPEAKING = ("as_json", "quiet", "debug")
+
+
+class Command(TyperCommand):
+    """A command whose help reads defaults from the code, and which explains an argument too many."""
+
+    allow_extra_args = True  # or they are refused before it can speak
+
+    def parse_args(self, ctx, args):
+        """Read the arguments of the command; raise if there are more than it has."""
+        rest = super().parse_args(ctx, args)
+        if ctx.args:
+            with Voice().plainly():
+                taken = " and ".join(
+                    one.name.upper() for one in self.params if one.param_type_name == "argument"
+                )
+                raise Misuse(
+                    f"localmkl {self.name} takes {taken or 'options'} alone, got {ctx.args[0]!r} too; "
+                    "write lists with commas, as 0.1,1,10, and names with spaces in quotes."
+                )
+        return rest
+
+    def format_help(self, ctx, formatter):
+        """Write the help, with the values that the code uses."""
+        if any("{" in (one.help or "") for one in self.params):
+            from localmkl.cli.tuning import values_in_words
+
+            values = values_in_words(quick=self.name == "fit")
+            for one in self.params:
+                one.help = (one.help or "").format_map(values)
+        super().format_help(ctx, formatter)
+
+
+def command(app, names, **defaults):
+    """Return a decorator that makes a function ``(given, voice)`` a command with some options."""
+
+    def register(function):
+        @wraps(function)
+        def run(**given):
+            voice = Voice(*(given.pop(name, False) for name in SPEAKING))
+            with voice.plainly():
+                function(SimpleNamespace(**given), voice)
+
+        parameters = [
+            OPTIONS[name].parameter(name, defaults.get(name, OPTIONS[name].default)) for name in names
+        ]
+        del run.__wrapped__
+        run.__signature__ = Signature(parameters)
+        run.__annotations__ = {one.name: one.annotation for one in parameters}
+        return app.command(cls=Command)(run)
+
+    return register

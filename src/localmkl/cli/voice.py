@@ -20,12 +20,11 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
 import typer
-from typer.core import TyperCommand
 
 from localmkl._devices import find_device
 from localmkl.backends.compiling import tell
 
-COMPILING = "Compiling, once: about 10 s (localmkl warmup does all of it, in a minute)."
+COMPILING = "Numerical code is compiled, once after installation: about 10 s."
 FAILED, MISUSED, INTERRUPTED = 1, 2, 130
 EXPECTED = (ValueError, TypeError, OSError, ImportError, MemoryError, RuntimeError)
 
@@ -34,43 +33,30 @@ LONGEST_SENTENCE = 1000
 
 SPOKEN = {
     "raise `max_iter` or `tol`": "raise --tol",
-    "pass `header=False`": "say --no-header",
+    "pass `header=False`": "give --no-header",
     "models are written by `localmkl.save`": "models are written by 'localmkl fit'",
     "name classes of theirs in `trusted`": "use models with classes of theirs in Python",
-    "`n_clusters`": "--clusters",
     "1/n_clusters": "1/clusters",
-    "`gate_kernel`": "--gate",
     "`n_components=200`": "--rank 200",
-    "`n_components`": "--rank",
-    "`class_weight`": "--balanced",
-    "`random_state`": "--seed",
-    "`n_jobs`": "--jobs",
-    "`grams`": "the Grams",
-    "`name` must be one of": "NAME must be one of",
-    "`path` must be a folder with one": "--images must be a folder with one",
+    "`grams`": "the kernel matrices",
     "`X` must hold the letters": "The sequences must hold the letters",
     "'cosine', None": "'cosine', 'none'",
-    **{
-        f"`{name}`": f"--{name}"
-        for name in (
-            *(
-                "C",
-                "p",
-                "evenness",
-                "shared",
-                "groups",
-                "epsilon",
-                "normalize",
-                "tol",
-                "kernels",
-                "variable",
-                "labels",
-            ),
-            *("loss", "quantile", "methods", "images", "data", "sizes", "scoring", "stability"),
-        )
-    },
 }
-"""Names in Python: names on the command line, where they differ."""
+"""Words for Python: words for the command line."""
+
+OPTIONS = {
+    "n_clusters": "clusters",
+    "gate_kernel": "gate",
+    "class_weight": "balanced",
+    "n_components": "rank",
+}
+OPTIONS |= {"random_state": "seed", "n_jobs": "jobs"}
+"""Parameters whose options have other names."""
+
+SAME = ("C", "p", "evenness", "shared", "groups", "epsilon", "normalize", "tol", "kernels", "variable")
+SAME += ("labels", "loss", "quantile", "scoring", "stability")
+"""Parameters whose options are called as they are."""
+
 GRACE = 3.0
 """Seconds to stop in, as long as one waits before pressing Ctrl-C again; callbacks of compiled code swallow
 exceptions, and with them the wish to stop."""
@@ -94,28 +80,6 @@ def check_device_option(name):
         said = str(error).replace(f"`device={name!r}`", f"--device {name}").replace("`device`", "--device")
         said = said.replace("set device='cpu' or 'auto'", "give --device cpu or auto")
         raise Misuse(said.replace("set device='cpu'", "give --device cpu")) from error
-
-
-class Command(TyperCommand):
-    """A command that says in one sentence what an argument too many may have been meant for."""
-
-    allow_extra_args = True  # or they are refused before it can speak
-
-    def parse_args(self, ctx, args):
-        """Read the arguments of the command; raise if there are more than it has."""
-        rest = super().parse_args(ctx, args)
-        if ctx.args:
-            with Voice().plainly():
-                raise Misuse(self._too_many(ctx.args[0]))
-        return rest
-
-    def _too_many(self, extra):
-        names = {str(one.name): one.param_type_name for one in self.params}
-        taken = " and ".join(name.upper() for name, kind in names.items() if kind == "argument")
-        return (
-            f"localmkl {self.name} takes {taken or 'options'} alone, got {extra!r} too; write lists with "
-            "commas, as 0.1,1,10, and names with spaces in quotes."
-        )
 
 
 class Stopped(KeyboardInterrupt):
@@ -270,8 +234,7 @@ class Voice:
             # Of workers that were replaced and tasks that are small: nothing that is to be done about.
             warnings.filterwarnings("ignore", category=UserWarning, module=r"joblib\.")
             warnings.showwarning = _shown_once()
-            if sys.stderr.isatty():
-                tell(lambda: self.note(COMPILING))
+            tell(lambda: self.note(COMPILING))
             try:
                 yield
             except (typer.Exit, typer.Abort):
@@ -337,8 +300,10 @@ def sentence(error):
 def spoken(text):
     """Return a message of the package in one line and in the words of the command line."""
     text = " ".join(text.split())
-    for written, said in SPOKEN.items():
-        text = text.replace(written, said)
+    for written, replacement in SPOKEN.items():
+        text = text.replace(written, replacement)
+    for name in (*OPTIONS, *SAME):
+        text = text.replace(f"`{name}`", f"--{OPTIONS.get(name, name)}")
     text = re.sub(r"`grams\[(\d+)\]`", lambda found: f"Gram {int(found[1]) + 1}", text)
     text = re.sub(r"\b[A-Z]\w+\b", lambda found: _kernel_words().get(found[0], found[0]), text)
     return _shortened(re.sub(r"`(\w+)`", r"\1", text))

@@ -1,0 +1,307 @@
+"""From the options of ``fit``, ``tune`` and ``compare`` to what is to be learned from what: a `Plan`."""
+
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import numpy as np
+
+import localmkl
+from localmkl._checks import listed
+from localmkl._spelling import meant
+from localmkl.cli import tuning
+from localmkl.cli.files import (
+    GRAMS,
+    TABLE,
+    Asked,
+    Content,
+    check_labelled,
+    is_large,
+    kind_of,
+    parse_rows,
+    read_labelled,
+)
+from localmkl.cli.joining import are_views, named_files, read_joined
+from localmkl.cli.kernels import Chosen, choose_kernels
+from localmkl.cli.options import METHODS
+from localmkl.cli.voice import OPTIONS, Misuse, check_device_option
+from localmkl.cli.words import parse_grids, parse_losses
+from localmkl.datasets.labels import as_numbers
+from localmkl.estimators.groups import as_groups
+
+MANY_LABELS = 20
+"""More different numbers with a decimal point than this are values to predict; classes written so are few."""
+
+POSITIVE_WORDS = ("1", "true", "yes", "y", "positive", "pos", "case", "cases", "+")
+"""Labels that mean the positive class, in small letters."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A model to be learned.
+
+    Attributes
+    ----------
+    given : namespace
+        The options; those that are not named below are read from it.
+    asked : Asked
+    content : Content
+        The rows, as kernels read them.
+    chosen : Chosen
+    rows : dict or None
+        How to find the training rows again in a file of kernel matrices.
+    grids : dict of list
+        Values of parameters, from the options.
+    """
+
+    given: Any
+    asked: Asked
+    content: Content
+    chosen: Chosen
+    rows: dict | None
+    grids: dict[str, list]
+
+    def __getattr__(self, name):
+        """Return an option."""
+        return getattr(self.given, name)
+
+    @property
+    def kept(self):
+        """The file of a search's finished work."""
+        return self.out.with_name(f"{self.out.name}.checkpoint")
+
+    @property
+    def features(self):
+        """The file of the features of a large file."""
+        return self.out.with_name(f"{self.out.name}.features")
+
+    @property
+    def kind(self):
+        """The class of the estimator."""
+        return class_of(self.method, self.regression)
+
+    def estimator(self, **settings):
+        """Return the estimator that the options describe, with some more parameters."""
+        known = self.kind().get_params(deep=False)
+        given = {
+            "gate_kernel": self.chosen.gate,
+            "normalize": self.given.normalize,
+            "tol": self.tol,
+            "missing": self.missing,
+            "n_components": self.rank,
+            "device": None if self.device == "cpu" else self.device,
+            "class_weight": "balanced" if self.balanced else None,
+        }
+        given = {name: value for name, value in given.items() if value is not None}
+        if given.get("normalize") == "none":
+            given["normalize"] = None
+        if self.groups is not None:
+            column = self.groups if self.content.kind == TABLE else None
+            given |= {"shared": tuning.HALF, "gate": "groups", "groups": column}
+        given |= {"random_state": self.seed} if "random_state" in known else {}
+        given |= {"loss": "log_loss"} if "loss" in known and not self.regression else {}
+        return self.kind(**{**given, **settings, "kernels": self.chosen.kernels})
+
+
+def class_of(method, regression):
+    """Return the class of a method."""
+    return getattr(localmkl, METHODS[method] + ("Regressor" if regression else "Classifier"))
+
+
+def check_options(given):
+    """Raise if options do not belong together, before files are read; return the values of parameters."""
+    if given.method not in METHODS:
+        hint = meant(given.method, METHODS)
+        raise Misuse(f"--method must be one of {', '.join(METHODS)}, got {given.method!r}{hint}")
+    if given.data and (given.positive is not None or given.negative is not None):
+        raise Misuse("DATA does not go with --positive and --negative: give one file, or these two.")
+    if not given.data and (given.positive is None or given.negative is None):
+        raise Misuse("Name a file of training rows, DATA, or two FASTA files by --positive and --negative.")
+    for name, known in {"impute": ("median", "mean", "none"), "missing": ("rescale", "zero", None)}.items():
+        value = getattr(given, name)
+        if value not in known:
+            words = [word for word in known if word]
+            raise Misuse(
+                f"--{name} must be {', '.join(words[:-1])} or {words[-1]}, got {value!r}{meant(value, words)}"
+            )
+    if given.method == "lmkl" and (given.rank is not None or given.device != "cpu"):
+        raise Misuse("--rank and --device are not for the method lmkl, which needs whole kernel matrices.")
+    check_device_option(given.device)
+    texts = {name: getattr(given, name) for name in ("C", "p", "evenness", "shared", "epsilon", "quantile")}
+    grids = parse_grids({**texts, "n_clusters": given.clusters})
+    if given.loss is not None:
+        grids["loss"] = parse_losses(given.loss, regression=given.regression)
+    owners = (
+        {"epsilon": ("epsilon_insensitive", "huber"), "quantile": ("quantile",)} if given.regression else {}
+    )
+    for name, own in owners.items():
+        if name in grids and not set(grids.get("loss", ["epsilon_insensitive"])) & set(own):
+            raise Misuse(f"--{name} is for --loss {' or '.join(own)}.")
+    return grids
+
+
+def check_method(given, grids):
+    """Raise if the method has no such parameters, or groups take the place of clusters."""
+    known = class_of(given.method, given.regression)().get_params(deep=False)
+    used = {"gate_kernel": given.gate, "class_weight": given.balanced or None, "groups": given.groups}
+    for name in (*grids, *(name for name, value in used.items() if value is not None)):
+        if name not in known:
+            task = "regression" if given.regression else "classification"
+            raise Misuse(f"--{OPTIONS.get(name, name)} is not for {task} with the method {given.method}.")
+    for name in ("gate", "clusters", "evenness"):
+        if given.groups is not None and getattr(given, name) is not None:
+            raise Misuse(
+                f"--{name} is for clusters, which --groups takes the place of; leave out one of them."
+            )
+
+
+def make_plan(given, grids, voice):
+    """Read the rows to learn from, choose their kernels, and return the plan; print what is to be noted."""
+    asked = Asked(**{one.name: getattr(given, one.name) for one in fields(Asked) if hasattr(given, one.name)})
+    content = _read(given, asked, voice)
+    for sentence in content.said:
+        voice.note(sentence)
+    content, rows = _take(_for_task(content, given.regression), given.rows)
+    _check_targets(content, given.regression)
+    _check_groups(content, asked.groups)
+    if given.rank is not None and content.kind == GRAMS:
+        raise Misuse("--rank is for tables and FASTA files: the kernels of the file are computed already.")
+    chosen = choose_kernels(content, given.kernels, given.gate, given.impute)
+    content = with_group_column(chosen.content, asked.groups)
+    return Plan(given, asked, content, replace(chosen, content=content), rows, grids)
+
+
+def inputs_of(given):
+    """Return all files that are read."""
+    paths = named_files(given.data or [given.positive]).values()
+    return [*paths, given.negative, given.labels]
+
+
+def _read(given, asked, voice):
+    """Return the rows to train on; of a large file, for which a rank was given, a sample of them."""
+    files = named_files(given.data or [given.positive])
+    if are_views(files):
+        return read_joined(files, asked, labelled=True)
+    (path,) = files.values()
+    if given.missing is not None:
+        raise Misuse("--missing is for several files, got one.")
+    if given.rank is None or not (is_large(path) or is_large(asked.negative)):
+        try:
+            return read_labelled(path, asked)
+        except MemoryError as error:
+            if given.rank is not None or kind_of(path) == GRAMS:
+                raise
+            raise MemoryError(
+                f"{str(error).rstrip('.')}, or give --rank 200 to read it in pieces."
+            ) from error
+    check_labelled(path, asked)
+    from localmkl.cli.pieces import survey
+
+    return survey(path, asked, size=given.rank, seed=given.seed, voice=voice)
+
+
+def _take(content, text):
+    """Return the rows to train on, and how to find them again in the same file."""
+    if text is None:
+        return content, None
+    if content.kind != GRAMS:
+        raise Misuse("--rows is for files of kernel matrices.")
+    n_rows = len(content.rows)
+    rows = parse_rows(text, n_rows)
+    return content.take(rows), {"start": int(rows[0]), "stop": int(rows[-1]) + 1, "of": n_rows}
+
+
+def all_of(content, name):
+    """Return the labels or groups of all rows, also where those of the content are a sample."""
+    return getattr(content if content.whole is None else content.whole, name)
+
+
+def _for_task(content, regression):
+    """Return the content with numbers as targets if these are wanted and all of them are numbers."""
+    numbers = as_numbers(all_of(content, "y")) if regression and content.y.dtype.kind not in "iuf" else None
+    if numbers is None:
+        return content
+    if content.whole is None:
+        return replace(content, y=numbers)
+    return replace(content, y=numbers[content.numbers], whole=replace(content.whole, y=numbers))
+
+
+def _check_targets(content, regression):
+    """Raise if the targets look like those of the other task."""
+    y = all_of(content, "y")
+    if regression and y.dtype.kind not in "iuf":
+        raise ValueError(
+            f"--regression needs numbers as targets, got {str(y[0])!r}; leave it out to predict classes."
+        )
+    if regression:
+        return
+    different = len(np.unique(y))
+    if y.dtype.kind == "f" and (different > MANY_LABELS or np.any(y != np.round(y))):
+        raise ValueError(
+            f"The target has {different} different numbers; pass --regression to predict numbers."
+        )
+    if different > max(MANY_LABELS, len(y) // 2):
+        raise ValueError(
+            f"The target must hold classes with several rows each, got {different} classes in {len(y)} rows; "
+            "name a column of classes, or predict numbers by --regression."
+        )
+
+
+def _check_groups(content, name):
+    """Raise if what is to be groups is the same in all rows, or different in nearly every row."""
+    if name is None:
+        return
+    groups = all_of(content, "groups")
+    different, n_rows = np.unique(groups.astype(str)).tolist(), len(groups)
+    if len(different) == 1:
+        raise ValueError(
+            f"--groups must name two groups or more, {name!r} is {different[0]!r} in all {n_rows} rows; name "
+            "another, or leave it out."
+        )
+    if len(different) > max(MANY_LABELS, n_rows // 2):
+        raise ValueError(
+            f"--groups must name groups with several rows each, {name!r} has {len(different)} in {n_rows} "
+            "rows; name another."
+        )
+
+
+def with_group_column(content, name):
+    """Return the content with the groups of a table as a column, as the estimators take them."""
+    if name is None or content.kind != TABLE:
+        return content
+    missing = [row for row, group in enumerate(as_groups(all_of(content, "groups"))) if group is None]
+    if missing:
+        content = content if content.whole is None else replace(content, numbers=None)
+        place, _ = content.place(missing[0], name)
+        raise ValueError(
+            f"{str(content.path)!r}, {place}: the column {name!r} must name a group in every row, got none; "
+            "name one, or leave the row out."
+        )
+    return replace(content, rows=content.rows.assign(**{name: content.groups}))
+
+
+def positive_class(y, wanted=None):
+    """Return the positive one of two classes, as text; None of several.
+
+    It is the one that is wanted, else one whose word means it (yes, case, 1 ...), else the clearly rarer one,
+    else the second.
+
+    Examples
+    --------
+    >>> positive_class(["no", "no", "yes"]), positive_class(["home", "home", "home", "ill", "ill"])
+    ('yes', 'ill')
+    """
+    labels, counts = np.unique(np.asarray(y).astype(str), return_counts=True)
+    names = labels.tolist()
+    if wanted is not None:
+        if wanted not in names or len(names) != 2:
+            hint = meant(wanted, names)
+            raise Misuse(
+                f"--positive-class must be one of two classes, got {wanted!r}, not {listed(names)}{hint}"
+            )
+        return wanted
+    if len(names) != 2:
+        return None
+    meaning = [name for name in names if name.lower() in POSITIVE_WORDS]
+    if len(meaning) == 1:
+        return meaning[0]
+    return names[int(counts.argmin())] if counts.min() < 0.4 * counts.sum() else names[1]
