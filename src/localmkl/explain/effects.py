@@ -20,6 +20,7 @@ from scipy import sparse
 from scipy.stats import rankdata
 from sklearn.base import is_classifier
 
+from localmkl._checks import is_missing
 from localmkl._sklearn import count_rows
 from localmkl._types import Array, Bools, Floats, Ints, MaybeNone, Rows
 from localmkl.estimators.groups import Grouped, rows_of, with_groups
@@ -233,7 +234,7 @@ def _cells(table: Any, number: int) -> Array:
 
 
 def shuffled(X: Rows, place: Place, order: Ints) -> Rows:
-    """Return rows with the cells of one column in another order; the rest, and groups, stay.
+    """Return rows with the cells of one column taken from other rows; the rest, and groups, stay.
 
     Rows that have the view of the column take the cell of one that has it.
 
@@ -243,28 +244,46 @@ def shuffled(X: Rows, place: Place, order: Ints) -> Rows:
     array([[1., 4.],
            [3., 2.]])
     """
+    return _recombined(X, [(place, order)])
+
+
+def _recombined(X: Rows, changes: Sequence[tuple[Place, Ints]]) -> Rows:
+    """Return the rows once for each change, one after the other: a column with cells of other rows."""
     if isinstance(X, Grouped):
-        return Grouped(shuffled(X.rows, place, order), X.groups)
+        return Grouped(_recombined(X.rows, changes), np.tile(X.groups, len(changes)))
     X = as_views(X)
-    view, number = place
-    if view is None:
-        return _with_column(X, number, order)
-    views, present = X.compact(), X.present(view)
-    own = (np.cumsum(present) - 1)[order[present]]  # numbers among the rows that have the view
-    return views.replaced(view, _with_column(views.tables[view], number, own))
+    n_rows = count_rows(X)
+    if not isinstance(X, Views):
+        own: Any = [(number, order) for (_, number), order in changes]
+        return _with_columns(take_rows(X, np.tile(np.arange(n_rows), len(changes))), n_rows, own)
+    X = X[np.tile(np.arange(n_rows), len(changes))].compact()
+    for view in dict.fromkeys(of for (of, _), _ in changes):
+        present = X.present(view)[:n_rows]
+        places = np.cumsum(present) - 1  # of rows among those that have the view
+        own = [(number if of == view else None, places[order[present]]) for (of, number), order in changes]
+        X = X.replaced(view, _with_columns(X.tables[view], int(present.sum()), own))
+    return X
 
 
-def _with_column(table: Any, number: int, order: Ints) -> Any:
+def _with_columns(table: Any, n_rows: int, changes: Sequence[tuple[int | None, Ints]]) -> Any:
+    """Return a table of blocks, in each of them one column (or none) with cells of other rows."""
     changed = table.tolil() if sparse.issparse(table) else table.copy()
-    if hasattr(table, "iloc"):
-        changed.isetitem(number, table.iloc[order, number].to_numpy())
-        return changed
-    changed[:, number] = table[order, number]
+    by_column: dict[int, Ints] = {}
+    for block, (number, order) in enumerate(changes):
+        if number is None:
+            continue
+        rows = by_column.setdefault(number, np.arange(len(changes) * n_rows))
+        rows[block * n_rows : (block + 1) * n_rows] = block * n_rows + order
+    for number, rows in by_column.items():
+        if hasattr(table, "iloc"):
+            changed.isetitem(number, table.iloc[:, number].take(rows).to_numpy())
+        else:
+            changed[:, number] = table[rows, number]
     return changed.tocsr() if sparse.issparse(table) else changed
 
 
 def column_contributions(
-    model: BaseMKL, X: Rows, places: Sequence[Place], *, n_shuffles: int = 2, random_state: int = 0
+    model: BaseMKL, X: Rows, places: Sequence[Place], *, n_shuffles: int = 1, random_state: int = 0
 ) -> Floats:
     """Return what each column adds to the decisions for some rows, part by part.
 
@@ -276,7 +295,7 @@ def column_contributions(
     model : fitted estimator
     X : rows, with their groups where the model wants them
     places : sequence of (view or None, number)
-    n_shuffles : int, default=2
+    n_shuffles : int, default=1
     random_state : int, default=0
 
     Returns
@@ -287,10 +306,10 @@ def column_contributions(
     before = parts_of(model, X).sum(axis=-1)
     found = np.zeros((*before.shape, len(places)))
     for _ in range(n_shuffles):
-        for c, place in enumerate(places):
-            order = _derangement(_present(X, place[0]), rng)
-            after = parts_of(model, shuffled(X, place, order)).sum(axis=-1)
-            found[..., c] += (before - after) / n_shuffles
+        changes = [(place, _derangement(_present(X, place[0]), rng)) for place in places]
+        after = parts_of(model, _recombined(X, changes)).sum(axis=-1)
+        after = after.reshape(len(places), *before.shape)
+        found += (before[..., None] - np.moveaxis(after, 0, -1)) / n_shuffles
     return found
 
 
@@ -412,16 +431,14 @@ def column_effects(
 def _dependence(model: BaseMKL, X: Rows, place: Place, n_points: int) -> tuple[Array, Floats]:
     """Return values of a column and the mean decisions if all rows that have it had each, (n_points, P)."""
     cells = column_values(X, place)
-    known = np.flatnonzero([cell is not None and cell == cell for cell in cells.tolist()])
-    values, first = np.unique(cells[known].astype(str if cells.dtype == object else None), return_index=True)
-    if cells.dtype == object:
-        values = cells[known][first]
-    chosen = np.unique(np.linspace(0, len(values) - 1, min(n_points, len(values))).astype(int))
-    curves = []
-    for number in first[chosen] if len(values) else ():
-        order = np.full(len(cells), known[number])
-        curves.append(parts_of(model, shuffled(X, place, order)).sum(axis=(2, 3)).mean(axis=0))
-    return values[chosen] if len(values) else values, np.reshape(curves, (len(curves), -1))
+    known = np.flatnonzero([not is_missing(cell) for cell in cells.tolist()])
+    if not len(known):
+        return cells[:0], np.zeros((0, 1))
+    keys = cells[known].astype(str) if cells.dtype == object else cells[known]
+    first = np.unique(keys, return_index=True)[1]
+    chosen = known[first[np.unique(np.linspace(0, len(first) - 1, min(n_points, len(first))).astype(int))]]
+    every = parts_of(model, _recombined(X, [(place, np.full(len(cells), row)) for row in chosen]))
+    return cells[chosen], every.sum(axis=(2, 3)).reshape(len(chosen), len(cells), -1).mean(axis=1)
 
 
 def trend(cells: Array, parts: Floats, least: float = 0.6) -> int | None:

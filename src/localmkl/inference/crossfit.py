@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Self
 
@@ -28,20 +28,21 @@ from localmkl.explain.effects import (
     column_contributions,
     column_values,
     numbered_columns,
-    parts_of,
     trend,
 )
 from localmkl.inference.matching import main_clusters_in, match_clusters
 from localmkl.inference.rivals import encoded, rival_table, simple_rivals
+from localmkl.model_selection.grams import SharedGrams
 from localmkl.model_selection.search import rows_to_slice
 
 if TYPE_CHECKING:
     from localmkl.estimators.base import BaseMKL
+    from localmkl.estimators.context import FoldContext
 
 ONE_MODEL, SEPARATE = "one model for all", "separate models"
 
 Split = tuple[Ints, Ints]
-Rival = Callable[[Ints, Ints], Floats]
+Rival = Callable[["Fold"], Floats]
 
 
 @dataclass(frozen=True)
@@ -59,6 +60,8 @@ class CrossFit:
     places : dict of str to (view or None, number)
         Columns whose effects are measured.
     seed : int
+    grams : SharedGrams
+        Of all rows.
     """
 
     model: BaseMKL
@@ -68,6 +71,7 @@ class CrossFit:
     labels: Any
     places: dict[str, Place]
     seed: int
+    grams: SharedGrams
 
     @classmethod
     def of(
@@ -86,7 +90,8 @@ class CrossFit:
         places = {} if is_precomputed(model) else numbered_columns(X)
         own = getattr(model, "groups", None) if reads else None
         places = {name: place for name, place in places.items() if not _holds(own, name, place)}
-        return cls(model, X, y, beside, labels, places if len(places) <= most_columns else {}, seed)
+        grams = SharedGrams(clone(model)._check_rows(X, reset=True), in_files=False)
+        return cls(model, X, y, beside, labels, places if len(places) <= most_columns else {}, seed, grams)
 
     def splits(self, folds: Any, n_folds: int, max_rows: int) -> tuple[list[Split], str]:
         """Return pairs of training and test rows, and a sentence on how they were made."""
@@ -142,50 +147,20 @@ class CrossFit:
         X = split_rows(self.model, self.X, self.y, rows, train)[0]
         return X if self.beside is None else Grouped(X, self.beside[rows])
 
-    def fit(self, rows: Ints, **changes: Any) -> Any:
-        """Return the model, with changed parameters, fitted on some rows."""
+    def model_with(self, **changes: Any) -> Any:
+        """Return an unfitted model with the kernels of the fitted one and changed parameters."""
         model = clone(self.model)
         if not is_precomputed(model):
             changes = {"kernels": clone(bare_kernels(self.model)), **changes}
         if "random_state" in model.get_params(deep=False):
             changes = {"random_state": self.seed, **changes}
-        return model.set_params(verbose=0, **changes).fit(self.part(rows), self.y[rows])
+        return model.set_params(verbose=0, **changes)
 
-    def decided(self, train: Ints, test: Ints, rivals: dict[str, Rival]) -> dict[str, Any]:
-        """Return what a model fitted on the training rows, and its rivals, say of the test rows."""
-        model, rows = self.fit(train), self.part(test, train)
-        parts, memberships = parts_of(model, rows), model.memberships(rows)
-        decisions = parts.sum(axis=(2, 3)) + model.intercept_
-        order = self._order(model, train)
-        found = {
-            "rows": test,
-            "decisions": decisions[:, 0] if decisions.shape[1] == 1 else decisions,
-            "contributions": _ordered(parts, order, 2).astype(np.float32),
-            "memberships": _ordered(memberships, order, 1),
-            **{name: rival(train, test) for name, rival in rivals.items()},
-        }
-        if self.places:
-            own = column_contributions(model, rows, list(self.places.values()), random_state=self.seed)
-            found["columns"] = _ordered(own, order, 2).astype(np.float32)
-        return found
-
-    def _order(self, fitted: BaseMKL, rows: Ints) -> Ints:
-        """Return the place in a refit of each part of the model, -1 of one that it lacks."""
-        n_parts = np.shape(self.model.kernel_weights_)[-2] if hasattr(self.model, "memberships_") else 1
-        if n_parts == 1:
-            return np.zeros(1, dtype=int)
-        if has_groups(self.model):
-            names = list(fitted.cluster_names_)
-            return np.array(
-                [names.index(name) if name in names else -1 for name in self.model.cluster_names_]
-            )
-        first = int(shared_part(self.model) > 0.0)
-        own = local_memberships(self.model, self.model.memberships_[rows])
-        theirs = local_memberships(fitted, fitted.memberships_)
-        matched = match_clusters(
-            main_clusters_in(own), main_clusters_in(theirs), own.shape[1], theirs.shape[1]
-        )
-        return np.concatenate([np.zeros(first, dtype=int), np.where(matched >= 0, matched + first, -1)])
+    def fold(self, train: Ints, test: Ints) -> Fold:
+        """Return a fold: its kernels are learned on the training rows, and computed once for all models."""
+        context = self.grams.context(self.model_with(), train, None, parallel=True)
+        self.grams.forget()
+        return Fold(self, train, test, context)
 
     def rivals(self, one_model: dict[str, Any]) -> tuple[dict[str, Rival], dict[str, str]]:
         """Return functions of training and test rows that decide as simpler models do, and what was left out."""
@@ -194,40 +169,15 @@ class CrossFit:
         stack = is_precomputed(self.model)
         table = None if stack else rival_table(self.X, None if reads_column else self.labels)
         simple, skipped = simple_rivals(table, n_classes)
-        found: dict[str, Rival] = {name: partial(self._simple, table, fit) for name, fit in simple.items()}
+        found: dict[str, Rival] = {name: partial(_simple, table, fit) for name, fit in simple.items()}
         if n_classes and (rare := np.unique(self.y, return_counts=True)[1].min()) < 4:
             found, skipped = {}, dict.fromkeys(found, f"the rarest class has only {rare} rows")
         local = "shared" in self.model.get_params(deep=False)
         if local and getattr(self.model, "shared_", 1.0) < 1.0:
-            found[ONE_MODEL] = partial(self._one, {"shared": 1.0, **one_model})
+            found[ONE_MODEL] = partial(_one, {"shared": 1.0, **one_model})
         if local and has_groups(self.model):
-            found[SEPARATE] = partial(self._separate, {"shared": 1.0, **one_model})
+            found[SEPARATE] = partial(_separate, {"shared": 1.0, **one_model})
         return found, skipped
-
-    def _simple(self, table: Any, fit: Callable[..., Floats], train: Ints, test: Ints) -> Floats:
-        y = self.y if not is_classifier(self.model) else np.searchsorted(self.model.classes_, self.y)
-        known, new = encoded(table, train, test)
-        return fit(known, y[train], new)
-
-    def _one(self, changes: dict[str, Any], train: Ints, test: Ints) -> Floats:
-        model = self.fit(train, **changes)
-        return _decide(model, self.part(test, train))
-
-    def _separate(self, changes: dict[str, Any], train: Ints, test: Ints) -> Floats:
-        """Decide the rows of each group by a model of its own; constant where one class is missing."""
-        n_classes = len(self.model.classes_) if is_classifier(self.model) else 0
-        found = np.zeros((len(test), n_classes) if n_classes > 2 else len(test))
-        for group in np.unique(self.labels[test]):
-            own, at = train[self.labels[train] == group], self.labels[test] == group
-            if len(own) and (not n_classes or len(np.unique(self.y[own])) == n_classes):
-                found[at] = _decide(self.fit(own, **changes), self.part(test[at], own))
-            elif len(own) and n_classes:
-                counts = np.array([(self.y[own] == label).sum() + 1.0 for label in self.model.classes_])
-                odds = np.log(counts / (counts.sum() - counts))
-                found[at] = odds[1] if n_classes == 2 else odds
-            else:
-                found[at] = self.y[train].mean() if not n_classes else 0.0
-        return found
 
     def directions(self, rows: Ints, parts: Floats) -> Floats:
         """Return 1 or -1 where a column raises or lowers the decision, NaN where it is not clear, (P, L, C)."""
@@ -258,6 +208,106 @@ class CrossFit:
         return found
 
 
+@dataclass(frozen=True)
+class Fold:
+    """A fold of a `CrossFit`: training rows, rows to decide, and the Grams that all its models read."""
+
+    fits: CrossFit
+    train: Ints
+    test: Ints
+    context: FoldContext
+
+    def fit(self, changes: dict[str, Any], group: Any = None) -> tuple[Any, Floats, Rows]:
+        """Fit the model with other parameters, on all training rows or those of a group.
+
+        Returns
+        -------
+        model : fitted estimator
+        parts : ndarray of shape (n, n_decisions, n_parts, n_kernels)
+            Its contributions for the test rows (of the group).
+        rows : rows
+            These.
+        """
+        fits, context, train, test = self.fits, self.context, self.train, self.test
+        scales = context.cosine_scales
+        if group is not None:
+            own = fits.labels[train] == group
+            scales = None if scales is None else scales[:, own]
+            train, test = train[own], test[fits.labels[test] == group]
+        known = fits.part(test, train)
+        context = replace(context, train=train, cosine_scales=scales, known=((known, test),), _kept={})
+        model = fits.model_with(**changes)
+        model._fit(fits.part(train), fits.y[train], context)
+        return model, np.concatenate(list(model._blocks([model], known, context, apart=True))), known
+
+    def decided(self, rivals: dict[str, Rival]) -> dict[str, Any]:
+        """Return what a model fitted on the training rows, and its rivals, say of the test rows."""
+        fits = self.fits
+        model, parts, rows = self.fit({})
+        order = self._order(model)
+        found = {
+            "rows": self.test,
+            "decisions": _decisions(model, parts),
+            "contributions": _ordered(parts, order, 2).astype(np.float32),
+            "memberships": _ordered(model.memberships(rows), order, 1),
+            **{name: rival(self) for name, rival in rivals.items()},
+        }
+        if fits.places:
+            own = column_contributions(model, rows, list(fits.places.values()), random_state=fits.seed)
+            found["columns"] = _ordered(own, order, 2).astype(np.float32)
+        return found
+
+    def _order(self, fitted: BaseMKL) -> Ints:
+        """Return the place in a refit of each part of the model, -1 of one that it lacks."""
+        n_parts = np.shape(self.fits.model.kernel_weights_)[-2] if hasattr(self.fits.model, "memberships_") else 1
+        if n_parts == 1:
+            return np.zeros(1, dtype=int)
+        if has_groups(self.fits.model):
+            names = list(fitted.cluster_names_)
+            return np.array(
+                [names.index(name) if name in names else -1 for name in self.fits.model.cluster_names_]
+            )
+        first = int(shared_part(self.fits.model) > 0.0)
+        own = local_memberships(self.fits.model, self.fits.model.memberships_[self.train])
+        theirs = local_memberships(fitted, fitted.memberships_)
+        matched = match_clusters(
+            main_clusters_in(own), main_clusters_in(theirs), own.shape[1], theirs.shape[1]
+        )
+        return np.concatenate([np.zeros(first, dtype=int), np.where(matched >= 0, matched + first, -1)])
+
+
+
+def _simple(table: Any, fit: Callable[..., Floats], fold: Fold) -> Floats:
+    """Return decisions of a simple model."""
+    fits = fold.fits
+    y = fits.y if not is_classifier(fits.model) else np.searchsorted(fits.model.classes_, fits.y)
+    known, new = encoded(table, fold.train, fold.test)
+    return fit(known, y[fold.train], new)
+
+
+def _one(changes: dict[str, Any], fold: Fold) -> Floats:
+    """Return decisions of the model with other parameters."""
+    return _decisions(*fold.fit(changes)[:2])
+
+
+def _separate(changes: dict[str, Any], fold: Fold) -> Floats:
+    """Return decisions for the rows of each group by its own model; constant where one class is missing."""
+    fits, classifier = fold.fits, is_classifier(fold.fits.model)
+    n_classes = len(fits.model.classes_) if classifier else 0
+    found = np.zeros((len(fold.test), n_classes) if n_classes > 2 else len(fold.test))
+    for group in np.unique(fits.labels[fold.test]):
+        y, at = fits.y[fold.train[fits.labels[fold.train] == group]], fits.labels[fold.test] == group
+        if len(y) and (not classifier or len(np.unique(y)) == n_classes):
+            found[at] = _decisions(*fold.fit(changes, group)[:2])
+        elif classifier:
+            counts = np.array([(y == label).sum() + 1.0 for label in fits.model.classes_])
+            odds = np.log(counts / (counts.sum() - counts))
+            found[at] = odds[1] if n_classes == 2 else odds
+        else:
+            found[at] = fits.y[fold.train].mean()
+    return found
+
+
 def _holds(column: Any, name: str, place: Place) -> bool:
     """Whether a column is the one of the groups."""
     if column is None:
@@ -277,5 +327,7 @@ def _ordered(values: Floats, order: Ints, axis: int) -> Floats:
     return np.where((order >= 0).reshape(shape), found, 0.0)
 
 
-def _decide(model: Any, X: Rows) -> Floats:
-    return model.decision_function(X) if is_classifier(model) else model.predict(X)
+def _decisions(model: Any, parts: Floats) -> Floats:
+    """Return decisions, the sums of contributions."""
+    found = parts.sum(axis=(2, 3)) + model.intercept_
+    return found[:, 0] if found.shape[1] == 1 else found

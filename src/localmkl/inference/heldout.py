@@ -331,7 +331,7 @@ def held_out(
     candidates, skipped = fits.rivals(one_model or {}) if rivals else ({}, {})
     parts = []
     for number, split in enumerate(splits):
-        parts.append({"fold": np.full(len(split[1]), number), **fits.decided(*split, candidates)})
+        parts.append({"fold": np.full(len(split[1]), number), **fits.fold(*split).decided(candidates)})
         if progress is not None:
             progress(number + 1, len(splits))
     whole = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
