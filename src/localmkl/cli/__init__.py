@@ -34,14 +34,18 @@ def _root(
     """Multiple kernel learning whose weights may differ from group to group, or from cluster to cluster."""
 
 
-@command(app, (*LEARNING, "tune", "out", "force", *SPEAKING), out=MODEL)
+@command(
+    app,
+    (*LEARNING, "tune", "out", "force", *SPEAKING),
+    out=MODEL,
+    examples=[
+        "localmkl fit patients.csv --target outcome",
+        "localmkl fit patients.csv --target outcome --groups hospital",
+        "localmkl fit promoters.fa --kernels 'wd:1-8; spectrum:4-6'",
+    ],
+)
 def fit(given, voice):
-    r"""Learn a model from a file, judge it by cross-validation, and write it.
-
-    \b
-      localmkl fit patients.csv --target outcome
-      localmkl fit patients.csv --target outcome --groups hospital --names patient_id
-      localmkl fit promoters.fa --kernels "wd:1-8; spectrum:4-6"
+    """Learn a model from a file, judge it by cross-validation, and write it.
 
     Kernels, parameters and gaps are taken care of; options change what is chosen.
     """
@@ -50,14 +54,18 @@ def fit(given, voice):
     train(given, voice, quick=given.tune is None)
 
 
-@command(app, (*LEARNING, "table", "out", "force", *SPEAKING), out=MODEL)
+@command(
+    app,
+    (*LEARNING, "table", "out", "force", *SPEAKING),
+    out=MODEL,
+    examples=[
+        "localmkl tune patients.csv --target outcome --groups hospital",
+        "localmkl tune patients.csv --target outcome --C 0.1,1,10 --p 1,4/3",
+        "localmkl tune promoters.fa --folds 10 --table scores.csv",
+    ],
+)
 def tune(given, voice):
-    r"""Search C, p, shared, clusters, evenness and loss thoroughly, and write the best model.
-
-    \b
-      localmkl tune patients.csv --target outcome --groups hospital
-      localmkl tune patients.csv --target outcome --C 0.1,1,10 --p 1,4/3
-      localmkl tune promoters.fa --folds 10 --table scores.csv
+    """Search C, p, shared, clusters, evenness and loss thoroughly, and write the best model.
 
     After an interruption give the command again: it goes on where it was stopped.
     """
@@ -77,14 +85,14 @@ def tune(given, voice):
         "force",
         *SPEAKING,
     ),
+    examples=[
+        "localmkl compare patients.csv --target outcome --groups hospital",
+        "localmkl compare patients.csv --target outcome --also one",
+        "localmkl compare promoters.fa --C 1,10 --splits 50 --out compared.csv",
+    ],
 )
 def compare(given, voice):
-    r"""Compare equal weights, one set of weights and local weights on the same random splits.
-
-    \b
-      localmkl compare patients.csv --target outcome --groups hospital
-      localmkl compare patients.csv --target outcome --also one
-      localmkl compare promoters.fa --C 1,10 --splits 50 --out compared.csv
+    """Compare equal weights, one set of weights and local weights on the same random splits.
 
     All methods have the same parameters. From lists such as 0.1,1,10 each method chooses within the training
     rows of every split.
@@ -94,15 +102,18 @@ def compare(given, voice):
     compare(given, voice)
 
 
-@command(app, ("model", "data", *READING, "explain", "out", "device", "force", *SPEAKING), data=...)
+@command(
+    app,
+    ("model", "data", *READING, "explain", "out", "device", "force", *SPEAKING),
+    data=...,
+    examples=[
+        "localmkl predict model.localmkl new.csv",
+        "localmkl predict model.localmkl new.csv --explain --out predictions.csv",
+        "localmkl predict model.localmkl new.fa --json",
+    ],
+)
 def predict(given, voice):
-    r"""Predict the rows of a file: class and probability, or number, as a CSV table.
-
-    \b
-      localmkl predict model.localmkl new.csv
-      localmkl predict model.localmkl new.csv --explain --out predictions.csv
-      localmkl predict model.localmkl new.fa --json
-    """
+    """Predict the rows of a file: class and probability, or number, as a CSV table."""
     from localmkl.cli.predicting import predict
 
     predict(given, voice)
@@ -112,29 +123,30 @@ def predict(given, voice):
     app,
     ("model", "data", *READING, "title", "folds", "stability", "seed", "out", "force", *SPEAKING),
     out=Path("report.html"),
+    examples=[
+        "localmkl report model.localmkl",
+        "localmkl report model.localmkl new.csv --out new.html",
+        "localmkl report model.localmkl --stability 100",
+    ],
 )
 def report(given, voice):
-    r"""Write one HTML page on a model: how good it is, what matters, and where.
-
-    \b
-      localmkl report model.localmkl
-      localmkl report model.localmkl new.csv --out new.html
-      localmkl report model.localmkl --stability 100
-    """
+    """Write one HTML page on a model: how good it is, what matters, and where."""
     from localmkl.cli.predicting import report
 
     report(given, voice)
 
 
-@command(app, ("file", *READING[:-1], *SPEAKING))
+@command(
+    app,
+    ("file", *READING[:-1], *SPEAKING),
+    examples=[
+        "localmkl info model.localmkl",
+        "localmkl info patients.csv --target outcome",
+        "localmkl info rna.csv clinic.csv --names patient",
+    ],
+)
 def info(given, voice):
-    r"""Describe a model, or a data file before anything is learned from it.
-
-    \b
-      localmkl info model.localmkl
-      localmkl info patients.csv --target outcome
-      localmkl info rna.csv clinic.csv --names patient
-    """
+    """Describe a model, or a data file before anything is learned from it."""
     from localmkl.cli.record import describe
 
     describe(given, voice)

@@ -1,7 +1,7 @@
 """The options of all commands, each once: its type, its help and its panel in the help of a command."""
 
 from functools import wraps
-from inspect import Parameter, Signature
+from inspect import Parameter, Signature, cleandoc
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, NamedTuple
@@ -229,7 +229,7 @@ class Command(TyperCommand):
         super().format_help(ctx, formatter)
 
 
-def command(app, names, **defaults):
+def command(app, names, examples=(), **defaults):
     """Return a decorator that makes a function ``(given, voice)`` a command with some options."""
 
     def register(function):
@@ -237,7 +237,10 @@ def command(app, names, **defaults):
         def run(**given):
             voice = Voice(*(given.pop(name, False) for name in SPEAKING))
             with voice.plainly():
-                function(SimpleNamespace(**given), voice)
+                function(
+                    SimpleNamespace(**{**{name: one.default for name, one in OPTIONS.items()}, **given}),
+                    voice,
+                )
 
         parameters = [
             OPTIONS[name].parameter(name, defaults.get(name, OPTIONS[name].default)) for name in names
@@ -245,6 +248,8 @@ def command(app, names, **defaults):
         del run.__wrapped__
         run.__signature__ = Signature(parameters)
         run.__annotations__ = {one.name: one.annotation for one in parameters}
-        return app.command(cls=Command)(run)
+        first, _, rest = cleandoc(function.__doc__).partition("\n\n")
+        help = "\n\n".join(filter(None, (first, "\b\n" + "\n".join(f"  {one}" for one in examples), rest)))
+        return app.command(cls=Command, help=help)(run)
 
     return register

@@ -156,7 +156,8 @@ def check_method(given, grids):
 
 def make_plan(given, grids, voice):
     """Read the rows to learn from, choose their kernels, and return the plan; print what is to be noted."""
-    asked = Asked(**{one.name: getattr(given, one.name) for one in fields(Asked) if hasattr(given, one.name)})
+    asked = {one.name: getattr(given, one.name) for one in fields(Asked) if hasattr(given, one.name)}
+    asked = Asked(**{**asked, "categories": tuple(filter(None, (given.categories or "").split(",")))})
     content = _read(given, asked, voice)
     for sentence in content.said:
         voice.note(sentence)
