@@ -9,14 +9,8 @@ import localmkl
 from localmkl.cli.options import LEARNING, READING, SPEAKING, command
 from localmkl.cli.voice import INTERRUPTED, end_on_signals, stop_on_signals
 
-app = typer.Typer(
-    name="localmkl",
-    help="Multiple kernel learning whose weights may differ from group to group, or from cluster to cluster.",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-)
-MODEL = Path("model.localmkl")
+app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
+MODEL, WRITING = Path("model.localmkl"), ("out", "force", *SPEAKING)
 
 
 def _print_version(wanted: bool):
@@ -27,23 +21,19 @@ def _print_version(wanted: bool):
 
 @app.callback()
 def _root(
-    version: Annotated[
-        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
-    ] = False,
+    version: Annotated[bool, typer.Option("--version", callback=_print_version, is_eager=True)] = False,
 ):
     """Multiple kernel learning whose weights may differ from group to group, or from cluster to cluster."""
 
 
-@command(
-    app,
-    (*LEARNING, "tune", "out", "force", *SPEAKING),
-    out=MODEL,
-    examples=[
-        "localmkl fit patients.csv --target outcome",
-        "localmkl fit patients.csv --target outcome --groups hospital",
-        "localmkl fit promoters.fa --kernels 'wd:1-8; spectrum:4-6'",
-    ],
+FIT = (
+    "localmkl fit patients.csv --target outcome",
+    "localmkl fit patients.csv --target outcome --groups hospital",
+    "localmkl fit promoters.fa --kernels 'wd:1-8; spectrum:4-6'",
 )
+
+
+@command(app, (*LEARNING, "tune", *WRITING), FIT, out=MODEL)
 def fit(given, voice):
     """Learn a model from a file, judge it by cross-validation, and write it.
 
@@ -54,16 +44,14 @@ def fit(given, voice):
     train(given, voice, quick=given.tune is None)
 
 
-@command(
-    app,
-    (*LEARNING, "table", "out", "force", *SPEAKING),
-    out=MODEL,
-    examples=[
-        "localmkl tune patients.csv --target outcome --groups hospital",
-        "localmkl tune patients.csv --target outcome --C 0.1,1,10 --p 1,4/3",
-        "localmkl tune promoters.fa --folds 10 --table scores.csv",
-    ],
+TUNE = (
+    "localmkl tune patients.csv --target outcome --groups hospital",
+    "localmkl tune patients.csv --target outcome --C 0.1,1,10 --p 1,4/3",
+    "localmkl tune promoters.fa --folds 10 --table scores.csv",
 )
+
+
+@command(app, (*LEARNING, "table", *WRITING), TUNE, out=MODEL)
 def tune(given, voice):
     """Search C, p, shared, clusters, evenness and loss thoroughly, and write the best model.
 
@@ -75,22 +63,15 @@ def tune(given, voice):
     train(given, voice, quick=False)
 
 
-@command(
-    app,
-    (
-        *(name for name in LEARNING if name not in ("method", "folds")),
-        "also",
-        "splits",
-        "out",
-        "force",
-        *SPEAKING,
-    ),
-    examples=[
-        "localmkl compare patients.csv --target outcome --groups hospital",
-        "localmkl compare patients.csv --target outcome --also one",
-        "localmkl compare promoters.fa --C 1,10 --splits 50 --out compared.csv",
-    ],
+COMPARE = (
+    "localmkl compare patients.csv --target outcome --groups hospital",
+    "localmkl compare patients.csv --target outcome --also one",
+    "localmkl compare promoters.fa --C 1,10 --splits 50 --out compared.csv",
 )
+COMPARED = tuple(name for name in LEARNING if name not in ("method", "folds", "positive_class"))
+
+
+@command(app, (*COMPARED, "also", "splits", *WRITING), COMPARE)
 def compare(given, voice):
     """Compare equal weights, one set of weights and local weights on the same random splits.
 
@@ -102,16 +83,14 @@ def compare(given, voice):
     compare(given, voice)
 
 
-@command(
-    app,
-    ("model", "data", *READING, "explain", "out", "device", "force", *SPEAKING),
-    data=...,
-    examples=[
-        "localmkl predict model.localmkl new.csv",
-        "localmkl predict model.localmkl new.csv --explain --out predictions.csv",
-        "localmkl predict model.localmkl new.fa --json",
-    ],
+PREDICT = (
+    "localmkl predict model.localmkl new.csv",
+    "localmkl predict model.localmkl new.csv --explain --out predictions.csv",
+    "localmkl predict model.localmkl new.fa --json",
 )
+
+
+@command(app, ("model", "data", *READING, "explain", "device", *WRITING), PREDICT, data=...)
 def predict(given, voice):
     """Predict the rows of a file: class and probability, or number, as a CSV table."""
     from localmkl.cli.predicting import predict
@@ -119,16 +98,15 @@ def predict(given, voice):
     predict(given, voice)
 
 
-@command(
-    app,
-    ("model", "data", *READING, "title", "folds", "stability", "seed", "out", "force", *SPEAKING),
-    out=Path("report.html"),
-    examples=[
-        "localmkl report model.localmkl",
-        "localmkl report model.localmkl new.csv --out new.html",
-        "localmkl report model.localmkl --stability 100",
-    ],
+REPORT = (
+    "localmkl report model.localmkl",
+    "localmkl report model.localmkl new.csv --out new.html",
+    "localmkl report model.localmkl --stability 100",
 )
+PAGE = ("title", "folds", "stability", "seed", *WRITING)
+
+
+@command(app, ("model", "data", *READING, *PAGE), REPORT, out=Path("report.html"))
 def report(given, voice):
     """Write one HTML page on a model: how good it is, what matters, and where."""
     from localmkl.cli.predicting import report
@@ -136,15 +114,14 @@ def report(given, voice):
     report(given, voice)
 
 
-@command(
-    app,
-    ("file", *READING[:-1], *SPEAKING),
-    examples=[
-        "localmkl info model.localmkl",
-        "localmkl info patients.csv --target outcome",
-        "localmkl info rna.csv clinic.csv --names patient",
-    ],
+INFO = (
+    "localmkl info model.localmkl",
+    "localmkl info patients.csv --target outcome",
+    "localmkl info rna.csv clinic.csv --names patient",
 )
+
+
+@command(app, ("file", *READING[:-1], *SPEAKING), INFO)
 def info(given, voice):
     """Describe a model, or a data file before anything is learned from it."""
     from localmkl.cli.record import describe
@@ -152,21 +129,22 @@ def info(given, voice):
     describe(given, voice)
 
 
-@command(app, ("samples", "seed", "force", "debug"))
+@command(app, ("samples", "seed", "force", "debug"), ["localmkl demo"])
 def demo(given, voice):
     """Compare the five methods on generated data with three groups, each with its own view."""
-    from localmkl.cli import places
+    from localmkl.cli.places import REPORT, check_outputs
     from localmkl.demo import REPORT_FILE, run_demo
 
-    places.check_outputs([("The report", REPORT_FILE, places.REPORT)], force=given.force)
+    check_outputs([("The report", REPORT_FILE, REPORT)], force=given.force)
     run_demo(given.samples, given.seed)
 
 
 @app.command(hidden=True, context_settings={"ignore_unknown_options": True, "allow_extra_args": True})
 def reproduce():
-    """Say where the reproduction of the paper is."""
-    typer.echo("The reproduction moved: run `python -m reproduction` in a clone of the repository.", err=True)
-    raise typer.Exit(2)
+    """Print where the reproduction of the paper is."""
+    typer.echo(
+        "The reproduction of the paper moved: run `python -m reproduction` in a clone of the repository."
+    )
 
 
 def main():
