@@ -259,9 +259,8 @@ def test_words_texts_and_gaps_of_one_table(call, tmp_path):
     table["notes"] = [f"a {'quiet' if k else 'noisy'} night {row}" for row, k in enumerate(y)]
     table.loc[4, "age"] = np.nan
     table.to_csv("t.csv", index=False)
-    assert "or fit with --impute median to fill gaps" in call("fit", "t.csv", "--target", "y", code=1).err
-    said = call("fit", "t.csv", "--target", "y", "--impute", "median").err
-    assert "overlap of site (left out as text: notes" in said
+    said = call("fit", "t.csv", "--target", "y").err
+    assert "Left out (holds text): notes" in said
     spec = "overlap columns=site,code; tfidf column=notes; rbf columns=age impute=mean"
     call("fit", "t.csv", "--target", "y", "--kernels", spec, "--method", "mkl")
     model = localmkl.load("model.localmkl")

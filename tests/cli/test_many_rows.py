@@ -172,13 +172,17 @@ def test_features_of_other_options_or_data_are_computed_anew_and_it_is_said_why(
     assert "are of another state of the data: they are" in fit(call, table, "--seed", 1).err
 
 
-def test_a_gap_in_a_late_piece_is_named_with_its_line_and_leaves_nothing_behind(call, table, in_pieces):
+def test_a_word_in_a_late_piece_is_named_with_its_line_and_gaps_are_filled(call, table, in_pieces):
     lines = table.train.read_text().splitlines()
     fields = lines[85].split(",")
     lines[85] = ",".join([fields[0], "", *fields[2:]])
     table.train.write_text("\n".join(lines))
+    fit(call, table)
+    table.train.with_name("model.localmkl").unlink()
+    lines[85] = ",".join([fields[0], "much", *fields[2:]])
+    table.train.write_text("\n".join(lines))
     said = fit(call, table, code=FAILED)
-    assert "line 86: the column 'view0_0' must hold numbers, got an empty field" in said.err
+    assert "line 86: the column 'view0_0' must hold numbers, got 'much'" in said.err
     assert not list(said.path.glob("model*"))
 
 

@@ -1,4 +1,4 @@
-"""The columns of a table: numbers, words, text, what only numbers the rows, and groups by their names."""
+"""The columns of a table: numbers or words, gaps in them, and columns that default kernels leave out."""
 
 import re
 from collections import Counter
@@ -9,16 +9,28 @@ import numpy as np
 
 from localmkl._checks import LARGEST_NUMBER, is_missing, listed
 from localmkl._spelling import meant
-from localmkl.datasets.delimited import DECIMAL_COMMA
 
-COUNTED = 10
-"""From this many rows on, a column that counts them is no accident: nine steps of exactly one."""
+NUMBER_GAP = re.compile(
+    r"\s*(\?|-+|\.+|\*|#?n/?a|n\.a\.|<na>|-?nan|null|nil|none|missing|unknown)?\s*", re.IGNORECASE
+)
+"""A cell in a column of numbers that stands for a gap."""
+
+WORD_GAP = re.compile(r"\s*\??\s*")
+"""The same in a column of words, where "unknown" is a word."""
 
 ROW_NAMES = re.compile(
     r"(.*[ _.-])?(id|ids|uid|mrn|idx|index|key|no|nr|row|record|barcode|sample|patient|subject|donor)"
-    r"|participant|.*[a-z]ID|unnamed: 0",
+    r"|participant|name|.*[a-z]ID|unnamed: 0",
     re.IGNORECASE,
 )
+
+DATE = re.compile(
+    r"(?:[0-9]{4}([-/.])[0-9]{1,2}\1[0-9]{1,2}|[0-9]{1,2}([-/.])[0-9]{1,2}\2(?:[0-9]{4}|[0-9]{2}))"
+    r"(?:[T ][0-9]{1,2}:[0-9]{2}.*)?"
+)
+
+WRITTEN_NUMBER = re.compile(r"[+-]?[0-9][0-9.]*(?:,[0-9.,]*[0-9])?\s*%?")
+"""A number, also with commas or a percent sign."""
 
 MOST_GROUPS = 20
 """Names of columns that make more groups than this are no help: as many kernels are enough."""
@@ -26,27 +38,14 @@ MOST_GROUPS = 20
 MOST_WORDS, ROWS_A_WORD = 20, 5
 """A column of text holds categories if it has at most so many different words, on average in so many rows."""
 
-GAP_MARKS = frozenset(("-", "--", ".", "..", "?", "*", "n.a.", "none", "nil", "missing", "unknown"))
-"""Words, in small letters, that people write for a gap, and that are not read as one."""
+CODES = range(3, 9)
+"""Numbers of different whole numbers that may be codes of categories."""
 
-DISGUISES = {
-    "numbers with commas between thousands": (
-        re.compile(r"\s*[+-]?[1-9][0-9]{0,2}(?:,[0-9]{3})+(?:\.[0-9]+)?\s*"),
-        "write them without commas",
-    ),
-    "numbers with decimal commas": (DECIMAL_COMMA, "write them with points"),
-    "numbers with percent signs": (
-        re.compile(r"\s*[+-]?[0-9]+(?:[.,][0-9]+)?\s*%\s*"),
-        "write them without the sign",
-    ),
-}
-"""Numbers that are read as words: how they are written, and what to do."""
+TYPOS = 0.1
+"""Share of cells that are words up to which a column is clearly meant to hold numbers: an error names one."""
 
-LOOKED_AT = 1000
-"""Rows of a column of text that are looked at to see whether it holds numbers in disguise."""
-
-EMPTY = "no values"
-"""Said of columns of which nothing is there."""
+NAMES, DATES, TEXT, COMMAS = "names the rows", "holds dates", "holds text", "holds numbers with commas or %"
+EMPTY, ONE = "holds no values", "holds one value"
 
 _SEPARATOR = re.compile(r"[_.:/| -]")
 _LETTERS = re.compile(r"[^\W\d_]+(?=[\W\d_])")
@@ -54,69 +53,126 @@ _AWKWARD = re.compile(r"[]*?[,;'\"\\]")
 """Characters that a name of a column must not have to stand in a pattern as it is."""
 
 
-def numeric_names(frame):
-    """Return the columns in which any entry is a number: such a column is meant to hold numbers."""
-    filled = frame.notna().any(axis=0).to_numpy()
-    columns = zip(frame.columns, frame.dtypes, filled, strict=True)
-    return [
-        name
-        for name, dtype, some in columns
-        if some and (dtype.kind in "iufb" or (dtype.kind == "O" and _has_number(frame[name])))
-    ]
+def tidied(frame, categories=()):
+    """Return a table whose columns are numbers, gaps in them NaN, or words, gaps in them None.
+
+    Parameters
+    ----------
+    frame : DataFrame
+    categories : sequence of str
+        Columns of numbers to read as words.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> frame = pd.DataFrame({"crp": ["5", "?", "7.5"], "sex": ["f", "?", "m"], "cp": [1, 4, 1]})
+    >>> tidied(frame, ["cp"]).to_dict("list")
+    {'crp': [5.0, nan, 7.5], 'sex': ['f', None, 'm'], 'cp': ['1', '4', '1']}
+    """
+    changed = {name: _words(frame[name]) for name in categories if name in frame.columns}
+    for name, dtype in frame.dtypes.items():
+        if dtype.kind == "O" and name not in changed:
+            numbers, wrong = _numbers(frame[name])
+            changed[name] = _words(frame[name]) if wrong.any() or np.isnan(numbers).all() else numbers
+    return frame.assign(**changed) if changed else frame
 
 
-def _has_number(column):
+def _numbers(column):
+    """Return the numbers in a column, NaN where there is none, and the mask of cells that hold other text."""
     import pandas as pd
 
     try:
-        return bool(pd.to_numeric(column, errors="coerce").notna().any())
+        numbers = pd.to_numeric(column, errors="coerce").to_numpy(dtype=float, na_value=np.nan)
     except (TypeError, ValueError):  # lists and the like
-        return False
+        numbers = np.full(len(column), np.nan)
+    wrong = np.isnan(numbers)
+    wrong[wrong] = [not _is_gap(value, NUMBER_GAP) for value in column[wrong].tolist()]
+    return numbers, wrong
+
+
+def _is_gap(value, mark):
+    return is_missing(value) or (isinstance(value, str) and mark.fullmatch(value) is not None)
+
+
+def _words(column):
+    """Return a column as text."""
+    cells = np.empty(len(column), dtype=object)
+    cells[:] = [as_word(value) for value in column.tolist()]
+    return cells
+
+
+def as_word(value):
+    """Return a value as text, None where it is missing; a whole number is written without a point."""
+    if _is_gap(value, WORD_GAP):
+        return None
+    whole = isinstance(value, float) and value.is_integer()
+    return str(int(value) if whole else value).strip()
+
+
+def numeric_names(frame):
+    """Return the columns of numbers that are not empty."""
+    filled = frame.notna().any(axis=0).to_numpy()
+    columns = zip(frame.columns, frame.dtypes, filled, strict=True)
+    return [name for name, dtype, some in columns if some and dtype.kind in "iufb"]
 
 
 def kinds_of(frame):
-    """Return what each column holds in words, by name: versions of pandas call text by different names."""
-    filled, numeric = frame.notna().any(axis=0).to_numpy(), set(numeric_names(frame))
-    found = {}
-    for name, dtype, some in zip(frame.columns, frame.dtypes, filled, strict=True):
-        words = "text" if dtype.kind in "OUT" else str(dtype)
-        numbers = dtype.kind in "iufb" or (name in numeric and _all_numbers(frame[name]))
-        found[name] = EMPTY if not some else "numbers" if numbers else words
-    return found
-
-
-def _all_numbers(column):
-    """Whether all objects of a column that are there are numbers; some are."""
-    import pandas as pd
-
-    there = column.dropna()
-    return bool(there.dtype.kind == "O" and pd.to_numeric(there, errors="coerce").notna().all())
-
-
-def disguised(frame, names):
-    """Return those of some columns of text that hold numbers in a disguise, by its name in `DISGUISES`.
-
-    More than half of the words must look so; of two disguises, the one of more words counts.
-    """
-    found: dict[str, list[str]] = {}
-    for name in names:
-        words = [cell for cell in frame[name].iloc[:LOOKED_AT].tolist() if isinstance(cell, str)]
-        looks = {
-            what: sum(pattern.fullmatch(word) is not None for word in words)
-            for what, (pattern, _) in DISGUISES.items()
-        }
-        most = max(looks, key=looks.__getitem__)
-        if 2 * looks[most] > len(words):
-            found.setdefault(most, []).append(name)
-    return found
+    """Return what each column holds, by name."""
+    kinds = {**dict.fromkeys("iufb", "numbers"), **dict.fromkeys("mM", "dates")}
+    return {name: kinds.get(dtype.kind, "words") for name, dtype in frame.dtypes.items()}
 
 
 def word_names(frame):
-    """Return the columns of text that hold few different words, and so categories."""
-    numeric = set(numeric_names(frame))
-    counts = {name: frame[name].astype(str).nunique() for name in frame.columns if name not in numeric}
+    """Return the columns of words that hold few different ones, and so categories."""
+    counts = {
+        name: frame[name].astype(str).nunique() for name, kind in kinds_of(frame).items() if kind == "words"
+    }
     most = min(MOST_WORDS, len(frame) // ROWS_A_WORD)
     return [name for name, count in counts.items() if 1 < count <= most]
+
+
+def left_out(content):
+    """Return the columns of a table that default kernels do not read, and why; raise for a slip in numbers.
+
+    Returns
+    -------
+    dict of str to str
+        Name of the column: why.
+    """
+    frame = content.rows
+    found = dict.fromkeys(identifiers(frame), NAMES)
+    filled, words = frame.notna().any(axis=0).to_numpy(), word_names(frame)
+    for (name, kind), some in zip(kinds_of(frame).items(), filled, strict=True):
+        if not some:
+            found[name] = EMPTY
+        elif kind == "dates":
+            found[name] = DATES
+        elif kind == "words" and (why := _why_no_words(content, name, name in words)) is not None:
+            found[name] = why
+    numeric = numeric_names(frame)
+    table = frame[numeric].to_numpy(dtype=float, na_value=np.nan)
+    constant = np.nanmin(table, axis=0) == np.nanmax(table, axis=0) if numeric else []
+    return found | {name: ONE for name, same in zip(numeric, constant, strict=True) if same}
+
+
+def _why_no_words(content, name, few):
+    """Return why a column of text is left out; None if it holds categories."""
+    column = content.rows[name].dropna()
+    words = [value if isinstance(value, str) else str(value) for value in column.tolist()]
+    if all(map(DATE.fullmatch, words)):
+        return DATES
+    if all(map(WRITTEN_NUMBER.fullmatch, words)):
+        return COMMAS
+    if few:
+        return None
+    if len(set(words)) == 1:
+        return ONE
+    if len(set(words)) == len(content.rows) and ROW_NAMES.fullmatch(name):
+        return NAMES
+    _, wrong = _numbers(content.rows[name])
+    if 0 < wrong.sum() <= TYPOS * len(words):
+        _refuse_entry(content, name, int(wrong.argmax()), np.nan)
+    return TEXT
 
 
 def identifiers(frame):
@@ -131,11 +187,52 @@ def identifiers(frame):
     whole = [name for name, kind in kinds if kind in "iu"]
     numbers, nameless = frame[whole].to_numpy(), [name.isdecimal() for name in whole]
     steps = np.diff(np.where(nameless, np.sort(numbers, axis=0), numbers), axis=0)
-    counting = (steps == 1).all(axis=0) & (len(frame) >= COUNTED)
+    counting = (steps == 1).all(axis=0) & (len(frame) >= 10)  # nine steps of exactly one are no accident
     found = {name for name, counts in zip(whole, counting, strict=True) if counts}
     called = [name for name, kind in kinds if kind in "iuf" and ROW_NAMES.fullmatch(name)]
     found |= {name for name in called if frame[name].is_unique and (frame[name] % 1 == 0).all()}
     return found if len(found) < len(numeric_names(frame)) else set()
+
+
+def codes(frame):
+    """Return the columns of few different whole numbers, which may be codes of categories."""
+    numeric = numeric_names(frame)
+    table = frame[numeric].to_numpy(dtype=float, na_value=np.nan)
+    near = np.nanmax(table, axis=0) - np.nanmin(table, axis=0) <= MOST_WORDS if numeric else []
+    found = [
+        name
+        for name, column in zip(np.array(numeric)[near].tolist(), table[:, near].T, strict=True)
+        if len(values := np.unique(column[~np.isnan(column)])) in CODES
+        and np.all(values % 1 == 0)
+        and len(values) * ROWS_A_WORD <= len(frame)
+    ]
+    return found if len(found) <= MOST_WORDS else []  # genotypes, for instance, come in thousands
+
+
+def remarks(content):
+    """Return what is to be said of the columns of a table: which are left out, and which may be codes."""
+    by_reason: dict[str, list] = {}
+    for name, why in content.left_out.items():
+        by_reason.setdefault(why, []).append(name)
+    found = [_remark(why, names, content) for why, names in by_reason.items()]
+    maybe = codes(content.used().rows) if hasattr(content.rows, "columns") else []
+    if maybe:
+        found.append(
+            f"Few different whole numbers, read as numbers: {listed(maybe)}; --categories "
+            f"{','.join(maybe)} reads them as categories."
+        )
+    return found
+
+
+def _remark(why, names, content):
+    """Return a sentence on columns that are left out, and what to do to have them."""
+    hints = {
+        NAMES: "" if content.names is not None else f"; --names {names[0]} writes it beside predictions",
+        DATES: "; days since a date would be read as numbers",
+        TEXT: f'; --kernels "tfidf column={names[0]}" reads it',
+        COMMAS: "; write them with a decimal point, without commas and %",
+    }
+    return f"Left out ({why}): {listed(names)}{hints.get(why, '')}."
 
 
 def column_groups(names, among):
@@ -222,7 +319,7 @@ def as_read(content, columns, kernels):
     for kernel in plain:
         if hasattr(kernel, "column"):
             _check_sequences(content, kernel.column)
-    return replace(content, rows=frame)
+    return replace(content, rows=frame, left_out={})
 
 
 def columns_of(kernels, columns):
@@ -237,21 +334,6 @@ def columns_of(kernels, columns):
         elif kernel.takes_text and kernel.column is not None:
             found[kernel.column] = None
     return list(found)
-
-
-def _words(column):
-    """Return a column as text."""
-    cells = np.empty(len(column), dtype=object)
-    cells[:] = [as_word(value) for value in column.tolist()]
-    return cells
-
-
-def as_word(value):
-    """Return a value as text, None where it is missing; a whole number is written without a point."""
-    if is_missing(value):
-        return None
-    whole = isinstance(value, float) and value.is_integer()
-    return str(int(value) if whole else value).strip()
 
 
 def _check_sequences(content, column):
@@ -274,15 +356,13 @@ def as_numbers(content, frame, columns, gaps=()):
     columns = list(columns)
     part = frame[columns]
     plain = np.array([dtype.kind in "iufb" for dtype in part.dtypes], dtype=bool)
-    numbers = np.empty(part.shape)
+    numbers, wrong = np.empty(part.shape), np.zeros(part.shape, dtype=bool)
     numbers[:, plain] = part.loc[:, plain].to_numpy(dtype=float, na_value=np.nan)
     for place in np.flatnonzero(~plain).tolist():
         _refuse_dates(content, columns[place], part.dtypes.iloc[place])
-        numbers[:, place] = pd.to_numeric(part.iloc[:, place], errors="coerce")
-    wrong = ~(np.abs(numbers) <= LARGEST_NUMBER)
-    if gaps:
-        filled = np.isin(columns, gaps)
-        wrong[:, filled] &= part.loc[:, filled].notna().to_numpy()
+        numbers[:, place], wrong[:, place] = _numbers(part.iloc[:, place])
+    wrong |= np.abs(numbers) > LARGEST_NUMBER
+    wrong |= np.isnan(numbers) & ~np.isin(columns, gaps)
     if wrong.any():
         place = int(wrong.any(axis=0).argmax())
         row = int(wrong[:, place].argmax())
@@ -294,8 +374,7 @@ def as_numbers(content, frame, columns, gaps=()):
 
 def _refuse_dates(content, name, dtype):
     """Raise if a column holds dates or times: pandas takes them for numbers, also those that are missing."""
-    kinds = (one.kind for one in (dtype, getattr(getattr(dtype, "categories", None), "dtype", dtype)))
-    if not set("mM").isdisjoint(kinds):
+    if dtype.kind in "mM":
         raise ValueError(
             f"{str(content.path)!r}: the column {name!r} must hold numbers, got dates or times; turn them "
             "into numbers, for instance days since a date, or do without the column."
@@ -303,19 +382,13 @@ def _refuse_dates(content, name, dtype):
 
 
 def _refuse_entry(content, name, row, number):
+    """Raise for a cell that is no number, with its line and its text in the file."""
     place, came = content.place(row, name)
-    (value,) = content.rows[name].iloc[[row]].tolist()
-    missing = is_missing(value)
     if came is None:  # files that know types have no text
-        came = "" if missing else value
+        (came,) = content.rows[name].iloc[[row]].tolist()
     expected = "numbers" if np.isnan(number) else f"numbers up to {LARGEST_NUMBER:.0e} in size"
-    hint = ", or fit with --impute median to fill gaps" if missing else ""
-    if str(came).strip().lower() in GAP_MARKS:
-        hint = "; leave a field empty that stands for a gap, and fit with --impute median"
-    for what, (pattern, cure) in DISGUISES.items():
-        hint += f"; where it holds {what}, {cure}" if pattern.fullmatch(str(came)) else ""
     raise ValueError(
         f"{str(content.path)!r}, {place}: the column {name!r} must hold {expected}, "
-        f"got {'an empty field' if came == '' else repr(came)}; correct it, or do without the column"
-        f"{hint}."
+        f"got {'an empty field' if _is_gap(came, WORD_GAP) else repr(came)}; correct it, leave it "
+        "empty, or do without the column."
     )

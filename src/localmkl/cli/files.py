@@ -12,7 +12,7 @@ Several files, and the last two kinds, are views of the same samples: see `joini
 import os
 import re
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,7 @@ from localmkl._checks import is_missing, listed
 from localmkl._resources import available_memory
 from localmkl._spelling import meant
 from localmkl._warnings import warn
+from localmkl.cli.columns import left_out, remarks, tidied
 from localmkl.cli.truth import with_gaps
 from localmkl.cli.voice import Misuse
 from localmkl.datasets.delimited import field_at
@@ -92,6 +93,8 @@ class Asked:
         Sequences of the other class.
     groups : str or None
         Column, key or variable with the group of each row.
+    categories : tuple of str
+        Columns of numbers to read as words.
     insisted : frozenset of str
         Those of the names above that new rows must have too: the ones that were said with them.
     """
@@ -103,6 +106,7 @@ class Asked:
     header: bool | None = None
     negative: Path | None = None
     groups: str | None = None
+    categories: tuple = ()
     insisted: frozenset = frozenset()
 
 
@@ -126,8 +130,8 @@ class Content:
         The group of each row, None where it has none.
     numbers : ndarray or None
         Numbers of the rows in the file; None: 0, 1, 2 ...
-    row_names : frozenset or None
-        Columns that only number the rows; None: look.
+    left_out : dict of str to str
+        Columns of a table that default kernels do not read, and why.
     whole : Whole or None
         The rest of a large file, of which the rows are a sample.
     parts : dict of str to Content, or None
@@ -137,7 +141,7 @@ class Content:
     columns : list of str or None
         Names of the columns of a matrix, where they have names.
     said : tuple of str
-        What is to be said of how files were joined.
+        What is to be said of the rows and columns, in sentences.
     obs : tuple of str, or None
         Of a view of an AnnData or MuData file: the columns of its `obs`.
     """
@@ -151,7 +155,7 @@ class Content:
     header: bool | None = None
     groups: np.ndarray | None = None
     numbers: np.ndarray | None = None
-    row_names: frozenset | None = None
+    left_out: dict = field(default_factory=dict)
     whole: Any = None
     parts: dict | None = None
     files: tuple = ()
@@ -166,6 +170,59 @@ class Content:
     def paths(self):
         """All files that the rows come from."""
         return [self.path] if self.parts is None else list(self.files)
+
+    @property
+    def notes(self):
+        """What is to be said of the rows and columns, in sentences; of several files, who has which view too."""
+        if self.parts is None:
+            return list(self.said)
+        from localmkl.estimators.groups import rows_of
+
+        views = rows_of(self.rows)
+        complete = int(np.sum(views.share(views.names) == 1.0))
+        counts = ", ".join(f"{name} {int(views.present(name).sum())}" for name in views.names)
+        every = "all" if complete == len(views) else complete
+        return [f"Samples: {len(views)}, {every} of them in every view ({counts}).", *self.said]
+
+    @property
+    def gaps(self):
+        """Numbers of missing cells by column, of those that have some and are not left out."""
+        if self.whole is not None:
+            return {
+                name: count for name, count in self.whole.gaps.items() if name in self.used().rows.columns
+            }
+        if self.parts is not None:
+            return {
+                f"{view}: {name}": count
+                for view, part in self.parts.items()
+                for name, count in part.gaps.items()
+            }
+        if self.kind != TABLE:
+            return {}
+        counts = self.used().rows.isna().sum()
+        return {name: int(count) for name, count in counts[counts > 0].items()}
+
+    def fills(self):
+        """Return number and filling of the missing cells by column: a median, or the most frequent word."""
+        if self.parts is not None:
+            return {
+                f"{view}: {name}": filled
+                for view, part in self.parts.items()
+                for name, filled in part.fills().items()
+            }
+        found = {}
+        for name, count in self.gaps.items():
+            column = self.rows[name].dropna()
+            found[name] = [count, float(column.median()) if column.dtype.kind in "iufb" else column.mode()[0]]
+        return found
+
+    def used(self):
+        """Return the content without the columns that default kernels do not read."""
+        if self.parts is not None:
+            return self.with_parts({view: part.used() for view, part in self.parts.items()})
+        if not self.left_out:
+            return self
+        return replace(self, rows=self.rows.drop(columns=list(self.left_out), errors="ignore"), left_out={})
 
     def with_parts(self, parts):
         """Return the content with some of its views, whose rows may have other columns."""
@@ -324,7 +381,10 @@ def read_labelled(path, asked):
         content = Content(path, TABLE, frame, None, header=asked.header)
         column = _column_of(content, asked.target, "--target")
         content = replace(content, rows=frame.drop(columns=asked.target))
-        return _labelled_rows(set_apart(content, asked.names, asked.groups), column)
+        content = _labelled_rows(set_apart(content, asked.names, asked.groups), column)
+        for name in asked.categories:
+            _column_of(content, name, "--categories")
+        return looked_at(tidy(content, asked))
     if kind == SEQUENCES:
         return _labelled_sequences(path, asked)
     if (asked.target is None) == (asked.labels is None):
@@ -336,6 +396,25 @@ def read_labelled(path, asked):
         y = _label_lines(asked.labels, len(grams))
     groups = None if asked.groups is None else read_row_variable(path, asked.groups, len(grams))
     return Content(path, kind, grams, y, groups=groups)
+
+
+def tidy(content, asked):
+    """Return a table with its cells as numbers or words; any other content as it is."""
+    if content.kind != TABLE:
+        return content
+    return replace(content, rows=tidied(content.rows, asked.categories))
+
+
+def looked_at(content):
+    """Return the content with the columns that default kernels do not read, and what is said of columns."""
+    if content.parts is not None:
+        parts = {view: looked_at(part) for view, part in content.parts.items()}
+        said = tuple(f"{view}: {one}" for view, part in parts.items() for one in part.said)
+        return replace(content, parts=parts, said=(*content.said, *said))
+    if content.kind != TABLE:
+        return content
+    content = replace(content, left_out={**content.left_out, **left_out(content)})
+    return replace(content, said=(*content.said, *remarks(content)))
 
 
 def _labelled_sequences(path, asked):
@@ -376,7 +455,8 @@ def read_rows(path, asked):
         if asked.target in frame.columns:
             y = _labels_if_any(path, frame.pop(asked.target))
         names = asked.names if asked.names in frame.columns else None
-        return set_apart(replace(content, y=y), names, asked.groups)
+        content = set_apart(replace(content, y=y), names, asked.groups)
+        return tidy(content, asked)
     if kind == SEQUENCES:
         content = _sequences_to_predict(path, asked)
         if asked.groups is None:

@@ -27,7 +27,9 @@ from localmkl.cli.files import (
     has_labels,
     is_gap,
     kind_of,
+    looked_at,
     read_rows,
+    tidy,
     without_label,
 )
 from localmkl.cli.truth import with_gaps
@@ -89,9 +91,9 @@ def read_any(texts, asked):
     """Return the content of one file or several, as they are named, with the labels that are there."""
     files = named_files(texts)
     if are_views(files):
-        return read_joined(files, asked, labelled=False)
+        return looked_at(read_joined(files, asked, labelled=False))
     (path,) = files.values()
-    return read_rows(path, asked)
+    return looked_at(read_rows(path, asked))
 
 
 def read_joined(files, asked, *, labelled):
@@ -120,7 +122,7 @@ def read_joined(files, asked, *, labelled):
     chosen, said = _samples(names, parts, labels, holder, labelled)
     if labelled and groups is not None:
         _check_grouped(chosen, groups, grouping, asked.groups)
-    parts = {view: _restricted(part, chosen) for view, part in parts.items()}
+    parts = {view: tidy(_restricted(part, chosen), asked) for view, part in parts.items()}
     numbers = {name: place for place, name in enumerate(chosen)}
     places = {view: [numbers[name] for name in part.names] for view, part in parts.items()}
     views = Views(
@@ -139,7 +141,8 @@ def read_joined(files, asked, *, labelled):
         files=tuple(files.values()),
         said=(*_near(found), *said),
     )
-    return content.with_parts(parts)
+    content = content.with_parts(parts)
+    return looked_at(content) if labelled else content
 
 
 def _check_options(files, asked):
@@ -370,22 +373,6 @@ def _values(labels, chosen):
     if not has.any():
         return None
     return with_gaps(as_labels([labels[name] for name in chosen if name in labels]), has)
-
-
-def told(content):
-    """Return what is to be said of files that were joined: who has which view, and what names leave open."""
-    if content.parts is None:
-        return list(content.said)
-    from localmkl.estimators.groups import rows_of
-
-    return [_shares(rows_of(content.rows)), *content.said]
-
-
-def _shares(views):
-    complete = int(np.sum(views.share(views.names) == 1.0))
-    counts = ", ".join(f"{name} {int(views.present(name).sum())}" for name in views.names)
-    every = "all" if complete == len(views) else f"{complete}"
-    return f"Samples: {len(views)}, {every} of them in every view ({counts})."
 
 
 def _near(parts):

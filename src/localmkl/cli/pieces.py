@@ -5,6 +5,7 @@ Tables and FASTA files that are small are read whole, by `files`.
 
 import os
 import re
+from collections import Counter
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ import numpy as np
 
 from localmkl._checks import listed
 from localmkl._spelling import meant
-from localmkl.cli.columns import identifiers
+from localmkl.cli.columns import NAMES, identifiers
 from localmkl.cli.files import (
     NEGATIVE,
     POSITIVE,
@@ -24,7 +25,9 @@ from localmkl.cli.files import (
     check_insisted,
     is_gap,
     kind_of,
+    looked_at,
     set_apart,
+    tidy,
 )
 from localmkl.datasets.fasta import fasta_pieces, header_values, read_label_file, written_labels
 from localmkl.datasets.labels import as_labels
@@ -52,6 +55,8 @@ class Whole:
     groups : ndarray of shape (n_rows,), or None
     stamps : list
         What the files were when they were read.
+    gaps : dict of str to int
+        Numbers of missing cells by column.
     """
 
     path: Path
@@ -59,6 +64,7 @@ class Whole:
     y: np.ndarray
     groups: np.ndarray | None
     stamps: list
+    gaps: dict
 
     def pieces(self):
         """Yield the rows again, piece by piece."""
@@ -85,11 +91,13 @@ def survey(path, asked, *, size, seed, voice):
     labels: list[np.ndarray] = []
     groups: list[np.ndarray] = []
     texts: dict = {}
-    row_names, n_rows = None, 0
+    gaps: Counter[str] = Counter()
+    row_names, n_rows = {}, 0
     with voice.counting(f"reading {str(path)!r}") as show:
         for piece in read_pieces(path, asked):
+            gaps.update(piece.gaps)
             if n_rows == 0 and piece.kind == TABLE:
-                row_names = frozenset(identifiers(piece.rows))
+                row_names = dict.fromkeys(identifiers(piece.rows), NAMES)
             labels.append(_once(piece.y, texts))
             if piece.groups is not None:
                 groups.append(_once(piece.groups, texts))
@@ -100,9 +108,10 @@ def survey(path, asked, *, size, seed, voice):
     known = None if asked.groups is None else np.concatenate(groups)
     if known is not None and kind_of(path) == SEQUENCES:
         known = as_labels(known)
-    whole = Whole(path, asked, y, known, stamps)
+    whole = Whole(path, asked, y, known, stamps, dict(gaps))
     whole.check_unchanged()
-    return sample.content(whole, row_names)
+    content = replace(sample.content(whole), left_out=row_names)
+    return looked_at(tidy(content, asked))
 
 
 def _once(values, texts):
@@ -144,7 +153,7 @@ class Sample:
             self.rows = take_rows(self.rows, kept)
             self.keys, self.numbers = self.keys[kept], self.numbers[kept]
 
-    def content(self, whole, row_names):
+    def content(self, whole):
         """Return the content of the rows drawn."""
         rows = self.rows.reset_index(drop=True) if hasattr(self.rows, "iloc") else self.rows
         groups = None if whole.groups is None else whole.groups[self.numbers]
@@ -156,7 +165,6 @@ class Sample:
             names=None,
             groups=groups,
             numbers=self.numbers,
-            row_names=row_names,
             whole=whole,
         )
 
@@ -206,7 +214,8 @@ def _table_contents(path, asked, labelled):
         content = Content(path, TABLE, frame, None, header=asked.header, numbers=numbers)
         check_insisted(content, asked)
         names = asked.names if labelled or asked.names in frame.columns else None
-        yield set_apart(_with_labels(content, asked.target, labelled), names, asked.groups)
+        content = set_apart(_with_labels(content, asked.target, labelled), names, asked.groups)
+        yield tidy(content, asked)
         first += len(frame)
 
 

@@ -262,7 +262,7 @@ def _os_reason(error):
     if isinstance(error, IsADirectoryError):
         return "must be a file, it is a folder."
     if error.errno in FULL:
-        return "cannot be written, there is no room; make room or choose another place, and give the command again."
+        return "cannot be written, there is no room; make room, or choose another place."
     return f"cannot be used: {error.strerror}."
 
 
