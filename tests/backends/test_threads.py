@@ -92,15 +92,15 @@ def test_fits_at_once_leave_the_number_of_blas_threads_as_it_was():
     assert blas_threads() == before
 
 
-def test_who_wants_to_know_is_told_once_that_something_is_compiled():
-    told = []
-    compiling.tell(lambda: told.append("compiling"))
+def test_who_wants_to_know_hears_once_that_something_is_compiled():
+    calls = []
+    compiling.before_compiling(lambda: calls.append("compiling"))
     try:
         numba.njit(lambda x: x + 1.0)(1.0)
         numba.njit(lambda x: x + 2.0)(1.0)
     finally:
-        compiling.tell(lambda: None)
-    assert told == ["compiling"]
+        compiling.before_compiling(lambda: None)
+    assert calls == ["compiling"]
 
 
 def test_a_function_is_compiled_also_where_no_folder_can_keep_it(monkeypatch):
