@@ -42,7 +42,7 @@ class LargeFit:
         self.file.open(self.voice, force=self.order.force)
         with self.file.kept():
             self._fill()
-            with self.voice.working(f"fitting {len(self.whole.y):,} rows"):
+            with self.voice.counting(f"fitting {len(self.whole.y):,} rows"):
                 return fit_on_features(
                     model,
                     content.rows,

@@ -159,7 +159,7 @@ def make_plan(given, grids, voice):
     asked = {one.name: getattr(given, one.name) for one in fields(Asked) if hasattr(given, one.name)}
     asked = Asked(**{**asked, "categories": tuple(filter(None, (given.categories or "").split(",")))})
     content = _read(given, asked, voice)
-    for sentence in content.said:
+    for sentence in content.notes:
         voice.note(sentence)
     content, rows = _take(_for_task(content, given.regression), given.rows)
     _check_targets(content, given.regression)

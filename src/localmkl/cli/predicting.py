@@ -78,7 +78,7 @@ def predict(given, voice):
     judged, new, notes, n_rows = [], {}, {}, 0
     with voice.table(given.out) as write, voice.counting("predicting") as show:
         for content in _pieces(model, given):
-            notes |= dict.fromkeys(content.said)
+            notes |= dict.fromkeys(content.notes)
             new |= dict.fromkeys(_new_groups(model, content))
             columns, decisions = _table(model, content, explain=given.explain)
             write(list(columns), zip(*columns.values(), strict=True))
@@ -111,14 +111,14 @@ def report(given, voice):
         rows = np.flatnonzero(has) if has.any() else np.arange(len(content))
         names = None if content.names is None else content.names[rows]
         shown = {"X": take_rows(content.rows, rows), "y": y, "names": names, "train": content.train}
-        notes = list(content.said)
+        notes = list(content.notes)
         if not has.all():
             notes.append(
                 f"{np.sum(has)} of {n_of(len(has), 'row')} have a label; quality is measured on these."
             )
     from localmkl.report import write_report
 
-    with voice.working("writing the report"):
+    with voice.counting("writing the report"):
         path = write_report(
             model,
             given.out,
@@ -245,7 +245,7 @@ def _joined(model, files, given):
     parts = {name: _view(model, name, part) for name, part in content.parts.items() if name not in unread}
     content, lonely = content.with_parts(parts).without_lonely()
     note = (f"Left out, in no view that the model reads: {listed(lonely)}.",) if lonely else ()
-    content = replace(content, rows=content.rows.completed(list(expected)), said=(*content.said, *note))
+    content = replace(content, rows=content.rows.completed(list(expected)), said=(*content.notes, *note))
     return _grouped(model, replace(content, y=_as_known(model, content)))
 
 

@@ -30,7 +30,7 @@ def describe(given, voice):
         insisted=frozenset(filter(None, (given.target, given.names))),
     )
     content = joining.read_any(given.file, asked)
-    for sentence in content.said:
+    for sentence in content.notes:
         voice.note(sentence)
     voice.result(*data_record(content))
 

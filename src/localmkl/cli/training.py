@@ -81,7 +81,7 @@ def _fit(plan, tried, splits, voice):
         voice.note(f"Parameters were searched on {len(content):,} of {len(content.whole.y):,} rows.")
     if work is not None:
         return work.fit(content, None if search is None else search.best_params_), search, work
-    with voice.working(f"fitting {len(content)} rows"):
+    with voice.counting(f"fitting {len(content)} rows"):
         return estimator.fit(content.rows, content.y, **tuning.groups_of(content)), None, None
 
 
