@@ -11,22 +11,15 @@ from localmkl.cli import tuning
 from localmkl.cli.places import COMPARISON, check_outputs
 from localmkl.cli.plan import check_options, class_of, inputs_of, make_plan
 from localmkl.cli.record import METRICS
-from localmkl.cli.voice import OPTIONS, Misuse, as_csv
+from localmkl.cli.voice import Misuse, as_csv
 from localmkl.inference import compare_methods
 from localmkl.model_selection import MKLSearchCV
-from localmkl.stacks import Stack
-from localmkl.views import Views
 
 USUAL, MORE = ("unif", "mkl", "clmkl"), ("hlmkl", "lmkl", "one")
 """Methods that are always compared, and those that may be added."""
 
-FEWEST = 5
-"""Rows of the smallest class from which on a fifth of them is a row; of numbers, twice as many rows."""
-
 GROUPLESS = {"unif": {"shared": 1.0, "p": np.inf}, "mkl": {"shared": 1.0}}
 """What makes equal and single weights of a model with known groups, which reads their column."""
-
-HEAD = ("method", "metric", "score", "difference", "low", "high", "p_value", "splits")
 
 
 def compare(given, voice):
@@ -37,27 +30,22 @@ def compare(given, voice):
             raise Misuse(
                 f"--also must be hlmkl, lmkl or one, or some of them, got {word!r}{meant(word, MORE)}"
             )
-    given.method = "lmkl" if "lmkl" in more else "clmkl"
+    given.method = "clmkl"
     grids = check_options(given)
     if given.out is not None:
         check_outputs([("--out", given.out, COMPARISON)], inputs_of(given), force=given.force)
-    methods = [*USUAL, *(name for name in MORE if name in more)]
-    _check_known(given, grids, methods)
     plan = make_plan(given, grids, voice)
-    if plan.content.whole is not None:
+    if plan.content.whole is not None or ("one" in more and plan.chosen.kernels == "precomputed"):
         raise ValueError(
-            f"{str(plan.content.path)!r} is too large to be compared on; give fewer of its rows."
+            f"{str(plan.content.path)!r} is too large, or holds kernel matrices without their rows."
         )
-    if "one" in methods:
-        _check_single(plan.content.rows)
     rarest, what = tuning.rarest_of(plan.content, plan.regression)
-    least = 2 * FEWEST if plan.regression else FEWEST
-    if rarest < least:
-        raise ValueError(f"{what} has {rarest} rows, too few to hold some out: at least {least} are needed.")
-    scoring = tuning.scoring_of(plan.scoring, plan.content, plan.regression, grids)
+    if rarest < 5:
+        raise ValueError(f"{what} has {rarest} rows, too few to hold some out: at least 5 are needed.")
+    scoring = tuning.scoring_of(plan)
     voice.note(f"Comparing by {scoring} on {plan.splits} random splits.")
     found = compare_methods(
-        {name.upper(): _rival(plan, name, scoring, rarest) for name in methods},
+        {name.upper(): _rival(plan, name, scoring, rarest) for name in (*USUAL, *more)},
         plan.content.rows,
         plan.content.y,
         reference="MKL",
@@ -75,42 +63,15 @@ def compare(given, voice):
     _print(found, given.out, voice)
 
 
-def _check_known(given, grids, methods):
-    """Raise if none of the methods has a parameter that is given."""
-    known = {name for method in methods for name in class_of(_kind(method), given.regression)().get_params()}
-    for name in (*grids, *(["class_weight"] if given.balanced else [])):
-        if name not in known:
-            task = "regression" if given.regression else "classification"
-            raise Misuse(f"--{OPTIONS.get(name, name)} is not for {task} with these methods.")
-
-
-def _kind(name):
-    """Return the method that a word stands for: a single kernel is equal weights of no other."""
-    return "unif" if name == "one" else name
-
-
-def _check_single(rows):
-    """Raise unless each kernel can be taken alone."""
-    if isinstance(rows, Stack):
-        raise Misuse(
-            "--also one chooses among kernels of tables, texts or sequences, not among kernel matrices."
-        )
-    if isinstance(rows, Views) and (lacking := int(np.sum(rows.share(rows.names) < 1.0))):
-        raise ValueError(
-            f"--also one needs samples that have every view, {lacking} of {len(rows)} have not; leave them "
-            "out, or do without it."
-        )
-
-
 def _rival(plan, name, scoring, rarest):
     """Return the unfitted model of a method, or a search where a parameter has several values."""
     from sklearn.model_selection import KFold, StratifiedKFold
 
-    by_groups = plan.groups is not None and _kind(name) in GROUPLESS
+    word = "unif" if name == "one" else name
+    fixed = GROUPLESS.get(word, {}) if plan.groups is not None else {}
     given = copy(plan.given)
-    given.method = "clmkl" if by_groups else _kind(name)
+    given.method = "clmkl" if fixed else word
     own = class_of(given.method, given.regression)().get_params(deep=False)
-    fixed = GROUPLESS[_kind(name)] if by_groups else {}
     grids = {option: values for option, values in plan.grids.items() if option in own and option not in fixed}
     chosen = plan.chosen if "gate_kernel" in own else replace(plan.chosen, gate=None)
     settings = {option: values[0] for option, values in grids.items()} | fixed
@@ -131,25 +92,19 @@ def _print(found, out, voice):
     metric, rows = METRICS.get(found.scoring, found.scoring), found.rows()
     named = {"metric": found.scoring, "splits": len(found.scores)}
     if out is not None:
-        write_whole(out, as_csv(HEAD, [[{**named, **row}[name] for name in HEAD] for row in rows]).encode())
+        head = ("method", "metric", "score", "difference", "low", "high", "p_value", "splits")
+        write_whole(out, as_csv(head, [[{**named, **row}[name] for name in head] for row in rows]).encode())
+    lines = [f"{'method':<8} {metric:<8} minus MKL, 90 % interval     p"]
+    for row in rows:
+        line = f"{row['method']:<8} {row['score']:<8.3f}"
+        if row["difference"] is not None:
+            ends = f"({row['low']:+.3f} to {row['high']:+.3f})"
+            line += f" {row['difference']:+.3f} {ends}    {row['p_value']:.3f}"
+        lines.append(line.rstrip())
     verdict = verdict_on(found, metric)
     record = {**named, "methods": rows, "verdict": verdict}
     record["scores"] = dict(zip(found.methods, found.scores.T.tolist(), strict=True))
-    lines = [("method", metric, "minus MKL", "90 % interval", "p")]
-    for row in rows:
-        others = ("", "", "")
-        if row["difference"] is not None:
-            p_value = f"{row['p_value']:.3f}" if row["p_value"] >= 0.0005 else "< 0.001"
-            others = (f"{row['difference']:+.3f}", f"{row['low']:+.3f} to {row['high']:+.3f}", p_value)
-        lines.append((row["method"], f"{row['score']:.3f}", *others))
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    table = [
-        "  ".join(f"{cell:<{width}}" for cell, width in zip(line, widths, strict=True)).rstrip()
-        for line in lines
-    ]
-    voice.result(record, "\n".join([*table, verdict]))
-    if out is not None:
-        voice.note(f"Written: {out}")
+    voice.result(record, "\n".join([*lines, verdict]))
 
 
 def verdict_on(found, metric):
@@ -161,25 +116,13 @@ def verdict_on(found, metric):
     metric : str
         What the score is called.
     """
-
-    def compared(name):
-        place = found.methods.index(name)
-        difference, low, high = (float(one[place]) for one in (found.difference, found.low, found.high))
-        return (
-            difference,
-            low,
-            high,
-            f"by {abs(difference):.3f} {metric} (90 % interval {low:+.3f} to {high:+.3f})",
-        )
-
-    difference, low, high, how = compared("CLMKL")
-    if low > 0.0:
-        text = f"Local weights are worth it here: CLMKL is better than MKL {how}."
-    elif high < 0.0:
-        text = f"Local weights are not worth it here: CLMKL is worse than MKL {how}."
-    else:
-        word = "better" if difference > 0 else "worse"
-        text = f"Local weights are perhaps not worth it: CLMKL is {word} than MKL {how}; this may be chance."
-    if "ONE" in found.methods and compared("ONE")[1] > 0.0:
-        text += f" The best single kernel is better than MKL {compared('ONE')[3]}."
-    return text
+    texts = []
+    for name, what in (("CLMKL", "Local weights"), ("ONE", "The best single kernel")):
+        if name in found.methods:
+            place = found.methods.index(name)
+            difference, low, high = (float(one[place]) for one in (found.difference, found.low, found.high))
+            word = "better" if difference > 0.0 else "worse"
+            doubt = "" if low > 0.0 or high < 0.0 else ", which may be chance"
+            size = f"{abs(difference):.3f} {metric} (90 % interval {low:+.3f} to {high:+.3f})"
+            texts.append(f"{what}: {word} than MKL by {size}{doubt}.")
+    return " ".join(texts)

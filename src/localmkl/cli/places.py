@@ -46,13 +46,13 @@ def _same(path, other):
 
 def _may_be_replaced(path, kind):
     """Whether there is nothing, or something that the same command can write."""
-    from localmkl.persistence import is_model
+    from localmkl._archive import is_archive
 
     if not os.path.exists(path) or os.path.getsize(path) == 0:
         return True
     try:
         if kind == MODEL:
-            return is_model(path)
+            return is_archive(path)
         with open(path, "rb") as file:
             start = file.read(2**20)  # a header with thousands of kernels is shorter
     except OSError:  # nobody knows what is in it

@@ -8,7 +8,6 @@ import numpy as np
 import localmkl
 from localmkl._checks import listed
 from localmkl._spelling import meant
-from localmkl.cli import tuning
 from localmkl.cli.files import (
     GRAMS,
     TABLE,
@@ -16,7 +15,6 @@ from localmkl.cli.files import (
     Content,
     check_labelled,
     is_large,
-    kind_of,
     parse_rows,
     read_labelled,
 )
@@ -28,37 +26,43 @@ from localmkl.cli.words import parse_grids, parse_losses
 from localmkl.datasets.labels import as_numbers
 from localmkl.estimators.groups import as_groups
 
+HALF = 0.5
+"""Share that known groups have in common unless the folds speak against it."""
+
 MANY_LABELS = 20
 """More different numbers with a decimal point than this are values to predict; classes written so are few."""
 
-POSITIVE_WORDS = ("1", "true", "yes", "y", "positive", "pos", "case", "cases", "+")
+POSITIVE_WORDS = ("1", "1.0", "true", "yes", "y", "positive", "pos", "case", "cases", "+")
 """Labels that mean the positive class, in small letters."""
 
 
 @dataclass(frozen=True)
 class Plan:
-    """A model to be learned.
+    """A model to be learned; what is not named below is one of the options.
 
     Attributes
     ----------
     given : namespace
-        The options; those that are not named below are read from it.
+        The options.
     asked : Asked
     content : Content
         The rows, as kernels read them.
     chosen : Chosen
-    rows : dict or None
+    sliced : dict or None
         How to find the training rows again in a file of kernel matrices.
     grids : dict of list
         Values of parameters, from the options.
+    left_out : dict of str to str
+        Columns that are not read, and why.
     """
 
     given: Any
     asked: Asked
     content: Content
     chosen: Chosen
-    rows: dict | None
+    sliced: dict | None
     grids: dict[str, list]
+    left_out: dict[str, str]
 
     def __getattr__(self, name):
         """Return an option."""
@@ -82,24 +86,28 @@ class Plan:
     def estimator(self, **settings):
         """Return the estimator that the options describe, with some more parameters."""
         known = self.kind().get_params(deep=False)
-        given = {
-            "gate_kernel": self.chosen.gate,
-            "normalize": self.given.normalize,
-            "tol": self.tol,
-            "missing": self.missing,
-            "n_components": self.rank,
-            "device": None if self.device == "cpu" else self.device,
-            "class_weight": "balanced" if self.balanced else None,
-        }
-        given = {name: value for name, value in given.items() if value is not None}
-        if given.get("normalize") == "none":
-            given["normalize"] = None
+        own = {name: value for name, value in _parameters(self.given).items() if value is not None}
+        own |= {"gate_kernel": self.chosen.gate} if self.chosen.gate is not None else {}
+        if own.get("normalize") == "none":
+            own["normalize"] = None
         if self.groups is not None:
             column = self.groups if self.content.kind == TABLE else None
-            given |= {"shared": tuning.HALF, "gate": "groups", "groups": column}
-        given |= {"random_state": self.seed} if "random_state" in known else {}
-        given |= {"loss": "log_loss"} if "loss" in known and not self.regression else {}
-        return self.kind(**{**given, **settings, "kernels": self.chosen.kernels})
+            own |= {"shared": HALF, "gate": "groups", "groups": column}
+        own |= {"random_state": self.seed} if "random_state" in known else {}
+        own |= {"loss": "log_loss"} if "loss" in known and not self.regression else {}
+        return self.kind(**{**own, **settings, "kernels": self.chosen.kernels})
+
+
+def _parameters(given):
+    """Return the parameters that options name, but for those that a search may vary; None: the default."""
+    return {
+        "normalize": given.normalize,
+        "tol": given.tol,
+        "missing": given.missing,
+        "n_components": given.rank,
+        "device": None if given.device == "cpu" else given.device,
+        "class_weight": "balanced" if given.balanced else None,
+    }
 
 
 def class_of(method, regression):
@@ -108,7 +116,7 @@ def class_of(method, regression):
 
 
 def check_options(given):
-    """Raise if options do not belong together, before files are read; return the values of parameters."""
+    """Return the values of parameters that options name; raise if options do not belong together."""
     if given.method not in METHODS:
         hint = meant(given.method, METHODS)
         raise Misuse(f"--method must be one of {', '.join(METHODS)}, got {given.method!r}{hint}")
@@ -116,33 +124,20 @@ def check_options(given):
         raise Misuse("DATA does not go with --positive and --negative: give one file, or these two.")
     if not given.data and (given.positive is None or given.negative is None):
         raise Misuse("Name a file of training rows, DATA, or two FASTA files by --positive and --negative.")
-    for name, known in {"impute": ("median", "mean", "none"), "missing": ("rescale", "zero", None)}.items():
-        value = getattr(given, name)
-        if value not in known:
-            words = [word for word in known if word]
-            raise Misuse(
-                f"--{name} must be {', '.join(words[:-1])} or {words[-1]}, got {value!r}{meant(value, words)}"
-            )
-    if given.method == "lmkl" and (given.rank is not None or given.device != "cpu"):
-        raise Misuse("--rank and --device are not for the method lmkl, which needs whole kernel matrices.")
     check_device_option(given.device)
     texts = {name: getattr(given, name) for name in ("C", "p", "evenness", "shared", "epsilon", "quantile")}
     grids = parse_grids({**texts, "n_clusters": given.clusters})
     if given.loss is not None:
         grids["loss"] = parse_losses(given.loss, regression=given.regression)
-    owners = (
-        {"epsilon": ("epsilon_insensitive", "huber"), "quantile": ("quantile",)} if given.regression else {}
-    )
-    for name, own in owners.items():
-        if name in grids and not set(grids.get("loss", ["epsilon_insensitive"])) & set(own):
-            raise Misuse(f"--{name} is for --loss {' or '.join(own)}.")
+    elif "quantile" in grids and given.regression:
+        grids["loss"] = ["quantile"]
     return grids
 
 
 def check_method(given, grids):
     """Raise if the method has no such parameters, or groups take the place of clusters."""
     known = class_of(given.method, given.regression)().get_params(deep=False)
-    used = {"gate_kernel": given.gate, "class_weight": given.balanced or None, "groups": given.groups}
+    used = {**_parameters(given), "gate_kernel": given.gate, "groups": given.groups}
     for name in (*grids, *(name for name, value in used.items() if value is not None)):
         if name not in known:
             task = "regression" if given.regression else "classification"
@@ -158,23 +153,27 @@ def make_plan(given, grids, voice):
     """Read the rows to learn from, choose their kernels, and return the plan; print what is to be noted."""
     asked = {one.name: getattr(given, one.name) for one in fields(Asked) if hasattr(given, one.name)}
     asked = Asked(**{**asked, "categories": tuple(filter(None, (given.categories or "").split(",")))})
-    content = _read(given, asked, voice)
+    content, sliced = _read(given, asked, voice), None
     for sentence in content.notes:
         voice.note(sentence)
-    content, rows = _take(_for_task(content, given.regression), given.rows)
-    _check_targets(content, given.regression)
-    _check_groups(content, asked.groups)
+    if given.rows is not None:
+        if content.kind != GRAMS:
+            raise Misuse("--rows is for files of kernel matrices.")
+        rows = parse_rows(given.rows, len(content))
+        sliced = {"start": int(rows[0]), "stop": int(rows[-1]) + 1, "of": len(content)}
+        content = content.take(rows)
     if given.rank is not None and content.kind == GRAMS:
         raise Misuse("--rank is for tables and FASTA files: the kernels of the file are computed already.")
+    content = _with_targets(content, given.regression)
+    _check_groups(content, asked.groups)
     chosen = choose_kernels(content, given.kernels, given.gate, given.impute)
-    content = with_group_column(chosen.content, asked.groups)
-    return Plan(given, asked, content, replace(chosen, content=content), rows, grids)
+    taken = _with_groups(chosen.content, asked.groups)
+    return Plan(given, asked, taken, replace(chosen, content=taken), sliced, grids, content.left_out)
 
 
 def inputs_of(given):
     """Return all files that are read."""
-    paths = named_files(given.data or [given.positive]).values()
-    return [*paths, given.negative, given.labels]
+    return [*named_files(given.data or [given.positive]).values(), given.negative, given.labels]
 
 
 def _read(given, asked, voice):
@@ -186,93 +185,62 @@ def _read(given, asked, voice):
     if given.missing is not None:
         raise Misuse("--missing is for several files, got one.")
     if given.rank is None or not (is_large(path) or is_large(asked.negative)):
-        try:
-            return read_labelled(path, asked)
-        except MemoryError as error:
-            if given.rank is not None or kind_of(path) == GRAMS:
-                raise
-            raise MemoryError(
-                f"{str(error).rstrip('.')}, or give --rank 200 to read it in pieces."
-            ) from error
+        return read_labelled(path, asked)
     check_labelled(path, asked)
     from localmkl.cli.pieces import survey
 
     return survey(path, asked, size=given.rank, seed=given.seed, voice=voice)
 
 
-def _take(content, text):
-    """Return the rows to train on, and how to find them again in the same file."""
-    if text is None:
-        return content, None
-    if content.kind != GRAMS:
-        raise Misuse("--rows is for files of kernel matrices.")
-    n_rows = len(content.rows)
-    rows = parse_rows(text, n_rows)
-    return content.take(rows), {"start": int(rows[0]), "stop": int(rows[-1]) + 1, "of": n_rows}
-
-
-def all_of(content, name):
+def _all(content, name):
     """Return the labels or groups of all rows, also where those of the content are a sample."""
     return getattr(content if content.whole is None else content.whole, name)
 
 
-def _for_task(content, regression):
-    """Return the content with numbers as targets if these are wanted and all of them are numbers."""
-    numbers = as_numbers(all_of(content, "y")) if regression and content.y.dtype.kind not in "iuf" else None
-    if numbers is None:
-        return content
-    if content.whole is None:
-        return replace(content, y=numbers)
-    return replace(content, y=numbers[content.numbers], whole=replace(content.whole, y=numbers))
-
-
-def _check_targets(content, regression):
-    """Raise if the targets look like those of the other task."""
-    y = all_of(content, "y")
+def _with_targets(content, regression):
+    """Return the content with targets for a task; raise if they look like those of the other one."""
+    y = _all(content, "y")
     if regression and y.dtype.kind not in "iuf":
-        raise ValueError(
-            f"--regression needs numbers as targets, got {str(y[0])!r}; leave it out to predict classes."
-        )
-    if regression:
-        return
+        numbers = as_numbers(y)
+        if numbers is None:
+            raise ValueError(
+                f"--regression needs numbers as targets, got {str(y[0])!r}; leave it out to predict classes."
+            )
+        if content.whole is None:
+            return replace(content, y=numbers)
+        return replace(content, y=numbers[content.numbers], whole=replace(content.whole, y=numbers))
     different = len(np.unique(y))
-    if y.dtype.kind == "f" and (different > MANY_LABELS or np.any(y != np.round(y))):
+    if not regression and y.dtype.kind == "f" and (different > MANY_LABELS or np.any(y != np.round(y))):
         raise ValueError(
             f"The target has {different} different numbers; pass --regression to predict numbers."
         )
-    if different > max(MANY_LABELS, len(y) // 2):
+    if not regression and different > max(MANY_LABELS, len(y) // 2):
         raise ValueError(
             f"The target must hold classes with several rows each, got {different} classes in {len(y)} rows; "
             "name a column of classes, or predict numbers by --regression."
         )
+    return content
 
 
 def _check_groups(content, name):
     """Raise if what is to be groups is the same in all rows, or different in nearly every row."""
-    if name is None:
-        return
-    groups = all_of(content, "groups")
-    different, n_rows = np.unique(groups.astype(str)).tolist(), len(groups)
-    if len(different) == 1:
+    different = [] if name is None else np.unique(_all(content, "groups").astype(str)).tolist()
+    if len(different) == 1 or len(different) > max(MANY_LABELS, len(content) // 2):
         raise ValueError(
-            f"--groups must name two groups or more, {name!r} is {different[0]!r} in all {n_rows} rows; name "
-            "another, or leave it out."
-        )
-    if len(different) > max(MANY_LABELS, n_rows // 2):
-        raise ValueError(
-            f"--groups must name groups with several rows each, {name!r} has {len(different)} in {n_rows} "
-            "rows; name another."
+            f"--groups must name two groups or more, with several rows each; {name!r} has {len(different)} "
+            f"in {len(content)} rows ({listed(different, 3)}); name another, or leave it out."
         )
 
 
-def with_group_column(content, name):
+def _with_groups(content, name):
     """Return the content with the groups of a table as a column, as the estimators take them."""
     if name is None or content.kind != TABLE:
         return content
-    missing = [row for row, group in enumerate(as_groups(all_of(content, "groups"))) if group is None]
+    missing = [row for row, group in enumerate(as_groups(_all(content, "groups"))) if group is None]
     if missing:
-        content = content if content.whole is None else replace(content, numbers=None)
-        place, _ = content.place(missing[0], name)
+        place, _ = replace(content, numbers=None if content.whole else content.numbers).place(
+            missing[0], name
+        )
         raise ValueError(
             f"{str(content.path)!r}, {place}: the column {name!r} must name a group in every row, got none; "
             "name one, or leave the row out."
@@ -293,16 +261,13 @@ def positive_class(y, wanted=None):
     """
     labels, counts = np.unique(np.asarray(y).astype(str), return_counts=True)
     names = labels.tolist()
-    if wanted is not None:
-        if wanted not in names or len(names) != 2:
-            hint = meant(wanted, names)
-            raise Misuse(
-                f"--positive-class must be one of two classes, got {wanted!r}, not {listed(names)}{hint}"
-            )
+    if wanted is not None and (wanted not in names or len(names) != 2):
+        hint = meant(wanted, names)
+        raise Misuse(
+            f"--positive-class must be one of two classes, here of {listed(names)}, got {wanted!r}{hint}"
+        )
+    if wanted is not None or len(names) != 2:
         return wanted
-    if len(names) != 2:
-        return None
     meaning = [name for name in names if name.lower() in POSITIVE_WORDS]
-    if len(meaning) == 1:
-        return meaning[0]
-    return names[int(counts.argmin())] if counts.min() < 0.4 * counts.sum() else names[1]
+    rarer = names[int(counts.argmin())] if counts.min() < 0.4 * counts.sum() else names[1]
+    return meaning[0] if len(meaning) == 1 else rarer

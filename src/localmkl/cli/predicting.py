@@ -2,17 +2,14 @@
 
 import re
 from dataclasses import replace
-from types import SimpleNamespace
 
 import numpy as np
 
 from localmkl._checks import listed
-from localmkl._spelling import meant
-from localmkl.cli.columns import as_numbers, as_read
+from localmkl.cli.columns import as_read
 from localmkl.cli.files import (
     CALLED,
     GRAMS,
-    MATRIX,
     SEQUENCES,
     TABLE,
     VIEWS,
@@ -27,6 +24,7 @@ from localmkl.cli.pieces import read_pieces
 from localmkl.cli.places import PREDICTIONS, REPORT, check_outputs
 from localmkl.cli.truth import has_label, on_labelled
 from localmkl.cli.voice import Misuse, check_device_option, n_of
+from localmkl.datasets.opening import check_regular
 from localmkl.estimators.groups import as_groups, with_groups
 from localmkl.estimators.probabilities import has_probabilities, probabilities
 from localmkl.explain import (
@@ -42,11 +40,66 @@ from localmkl.kernels import Kernel
 from localmkl.kernels.stack import take_rows
 from localmkl.persistence import load
 
-METRICS = {0: "r2", 2: "roc_auc"}
-"""Main metric by the number of classes; of more, accuracy."""
 
-CONTRIBUTION_ENTRIES = 2**24
-"""Contributions that prediction holds at a time: 128 MB."""
+def predict(given, voice):
+    """Predict the rows of files, piece by piece where these are large."""
+    files = _checked(given, PREDICTIONS)
+    model = open_model(given.model)
+    check_device_option(given.device)
+    if given.device != "cpu":
+        model.set_params(device=given.device)
+    judged, new, notes, n_rows = [], {}, {}, 0
+    with voice.table(given.out) as write, voice.counting("predicting") as show:
+        for content in _pieces(model, files, given):
+            notes |= dict.fromkeys(content.notes)
+            new |= dict.fromkeys(_new_groups(model, content))
+            columns, decisions = _table(model, content, explain=given.explain)
+            write(list(columns), zip(*columns.values(), strict=True))
+            if content.y is not None:
+                judged.append((on_labelled(content.y), decisions[has_label(content.y)]))
+            n_rows += len(content)
+            show(n_rows, None)
+    quality, sentence = _quality(model, judged, n_rows)
+    if given.out is not None:
+        record = {"out": str(given.out), "rows": n_rows, "quality": quality, "new_groups": list(new)}
+        voice.result(record, f"{n_of(n_rows, 'prediction')}: {given.out}")
+    if new:
+        names = listed(["none" if group is None else group for group in new])
+        notes[f"New groups: {names}; their rows get the average of the weights of all groups."] = None
+    for note in (*notes, *sentence, *unfinished(model)):
+        voice.note(note)
+
+
+def report(given, voice):
+    """Write the report of a model, on its training rows or on those of files."""
+    files = _checked(given, REPORT)
+    if given.folds == 1:
+        raise Misuse("--folds must be 2 or more, or 0 for no cross-validation, got 1.")
+    model, shown, notes = open_model(given.model), {}, []
+    if files:
+        content = read_for(model, files, given)
+        has = np.full(len(content), False) if content.y is None else has_label(content.y)
+        rows = np.flatnonzero(has) if has.any() else np.arange(len(content))
+        y, names = (None if one is None else one[rows] for one in (content.y, content.names))
+        shown = {
+            "X": take_rows(content.rows, rows),
+            "y": None if y is None else on_labelled(y),
+            "names": names,
+        }
+        shown["train"], notes = content.train, list(content.notes)
+        if not has.all():
+            notes.append(
+                f"{n_of(int(has.sum()), 'row')} of {len(has)} with a label; quality is measured on these."
+            )
+    from localmkl.report import write_report
+
+    folds = 5 if given.folds is None else given.folds
+    more = {"title": given.title, "cv": folds, "stability": given.stability, "random_state": given.seed}
+    with voice.counting("writing the report"):
+        path = write_report(model, given.out, **shown, **more, verbose=int(not voice.quiet))
+    voice.result({"out": str(path)}, f"written    {path.resolve()}")
+    for note in (*notes, *unfinished(model)):
+        voice.note(note)
 
 
 def open_model(path):
@@ -56,9 +109,8 @@ def open_model(path):
     model = load(path)
     model = getattr(model, "best_estimator_", model)
     if not isinstance(model, BaseMKL):
-        raise ValueError(
-            f"{str(path)!r} must hold an estimator of localmkl, got {type(model).__name__}; use it in Python."
-        )
+        kind = type(model).__name__
+        raise ValueError(f"{str(path)!r} must hold an estimator of localmkl, got {kind}; use it in Python.")
     return model
 
 
@@ -67,100 +119,26 @@ def made_of(model):
     return getattr(model, "made_", {})
 
 
-def predict(given, voice):
-    """Predict the rows of files, piece by piece where these are large."""
-    _check_files(given)
-    if given.out is not None:
-        inputs = (given.model, *named_files(given.data).values(), given.labels)
-        check_outputs([("--out", given.out, PREDICTIONS)], inputs, force=given.force)
-    model = open_model(given.model)
-    _move(model, given.device)
-    judged, new, notes, n_rows = [], {}, {}, 0
-    with voice.table(given.out) as write, voice.counting("predicting") as show:
-        for content in _pieces(model, given):
-            notes |= dict.fromkeys(content.notes)
-            new |= dict.fromkeys(_new_groups(model, content))
-            columns, decisions = _table(model, content, explain=given.explain)
-            write(list(columns), zip(*columns.values(), strict=True))
-            if content.y is not None:
-                has = has_label(content.y)
-                judged.append((on_labelled(content.y), decisions[has]))
-            n_rows += len(content)
-            show(n_rows, None)
-    quality, sentence = _quality(model, judged, n_rows)
-    if given.out is not None:
-        record = {"out": str(given.out), "rows": n_rows, "quality": quality, "new_groups": list(new)}
-        voice.result(record, f"{n_of(n_rows, 'prediction')}: {given.out}")
-    for note in (*notes, *_about_new(model, new), *sentence, *unfinished(model)):
-        voice.note(note)
-
-
-def report(given, voice):
-    """Write the report of a model, on its training rows or on those of files."""
-    _check_files(given)
-    paths = () if given.data is None else named_files(given.data).values()
-    check_outputs([("--out", given.out, REPORT)], (given.model, *paths, given.labels), force=given.force)
-    if given.folds == 1:
-        raise Misuse("--folds must be 2 or more, or 0 for no cross-validation, got 1.")
-    model = open_model(given.model)
-    shown, notes = {}, []
-    if given.data:
-        content = read_for(model, given)
-        has = np.full(len(content), False) if content.y is None else has_label(content.y)
-        y = on_labelled(content.y) if has.any() else None
-        rows = np.flatnonzero(has) if has.any() else np.arange(len(content))
-        names = None if content.names is None else content.names[rows]
-        shown = {"X": take_rows(content.rows, rows), "y": y, "names": names, "train": content.train}
-        notes = list(content.notes)
-        if not has.all():
-            notes.append(
-                f"{np.sum(has)} of {n_of(len(has), 'row')} have a label; quality is measured on these."
-            )
-    from localmkl.report import write_report
-
-    with voice.counting("writing the report"):
-        path = write_report(
-            model,
-            given.out,
-            **shown,
-            title=given.title,
-            cv=5 if given.folds is None else given.folds,
-            stability=given.stability,
-            random_state=given.seed,
-            verbose=int(not voice.quiet),
-        )
-    voice.result({"out": str(path)}, f"written    {path.resolve()}")
-    for note in (*notes, *unfinished(model)):
-        voice.note(note)
-
-
 def unfinished(model):
     """Return a sentence on a model that did not converge; none if it did."""
     if model.duality_gap_ <= model.tol or type(model).__name__.startswith("LMKL"):
         return []
-    return [
-        f"The model did not converge: its duality gap is {model.duality_gap_:.1e}, and {model.tol:.0e} was "
-        "wanted. Its predictions are those of an unfinished fit."
-    ]
+    gaps = f"its duality gap is {model.duality_gap_:.1e}, and {model.tol:.0e} was wanted"
+    return [f"The model did not converge: {gaps}. Its predictions are those of an unfinished fit."]
 
 
-def _check_files(given):
-    """Raise if files are not there or of no known kind, before heavy imports."""
-    from localmkl.datasets.opening import check_regular
-
+def _checked(given, kind):
+    """Return the files of new rows; raise if something is wrong with these or with the output."""
     check_regular(given.model)
-    for path in named_files(given.data or []).values():
+    files = named_files(given.data or [])
+    for path in files.values():
         kind_of(path)
         check_regular(path)
-
-
-def _move(model, device):
-    """Let a model work on a device."""
-    check_device_option(device)
-    if "device" in model.get_params(deep=False):
-        model.set_params(device=device)
-    elif device != "cpu":
-        raise Misuse(f"--device must be cpu for the method lmkl, got {device!r}.")
+    if given.out is not None:
+        check_outputs(
+            [("--out", given.out, kind)], (given.model, *files.values(), given.labels), force=given.force
+        )
+    return files
 
 
 def _kind(model):
@@ -172,46 +150,51 @@ def _kind(model):
     return TABLE if hasattr(model, "n_features_in_") else SEQUENCES  # sequences have no columns
 
 
-def _asked(model, given):
-    """Return the options on files; what is not given is as in the fit."""
-    made = SimpleNamespace(**{"target": None, "names_column": None, **made_of(model)})
-    return Asked(
-        given.target or made.target,
-        given.labels,
-        given.names or made.names_column,
-        given.variable or getattr(made, "variable", None),
-        getattr(made, "header", None) if given.header is None else given.header,
-        groups=getattr(made, "groups_column", None),
-        categories=tuple(getattr(made, "categories", ())),
-        insisted=frozenset(filter(None, (given.target, given.names))),
-    )
-
-
-def read_for(model, given):
-    """Return the content of files as a model takes it."""
-    files, kind = named_files(given.data), _kind(model)
-    if kind == VIEWS:
-        return _joined(model, files, given)
-    path = _only(model, files, given)
-    content = read_rows(path, _asked(model, given))
-    content = replace(content, y=_as_known(model, content))
-    if kind == GRAMS:
-        return _grouped(model, _cross_grams(model, content, given.rows))
-    return _as_taken(model, content)
-
-
-def _pieces(model, given):
+def _pieces(model, files, given):
     """Yield the content of files as a model takes it: of a large one, piece by piece."""
-    files = named_files(given.data)
     if _kind(model) == VIEWS or not is_large(path := _only(model, files, given)):
-        yield read_for(model, given)
+        yield read_for(model, files, given)
         return
     for piece in read_pieces(path, _asked(model, given), labelled=False):
         try:
-            yield _as_taken(model, replace(piece, y=_as_known(model, piece)))
+            yield _as_taken(model, piece)
         except ValueError as error:
             first, last = piece.numbers[0], piece.numbers[-1]
             raise ValueError(f"Rows {first} to {last}, the first called row 0: {error}") from error
+
+
+def read_for(model, files, given):
+    """Return the content of files as a model takes it."""
+    asked = _asked(model, given)
+    if _kind(model) != VIEWS:
+        return _as_taken(model, read_rows(_only(model, files, given), asked), given.rows)
+    content, expected = read_joined(files, asked, labelled=False), model.views_
+    unread = made_of(model).get("unread", ())
+    strange = [view for view in content.parts if view not in expected and view not in unread]
+    if strange:
+        raise ValueError(
+            f"Files must be views of the fit, {listed(list(expected))}, got {strange[0]!r}; name the view of "
+            "a file as NAME=FILE."
+        )
+    parts = {name: _view(model, name, part) for name, part in content.parts.items() if name in expected}
+    content, lonely = content.with_parts(parts).without_lonely()
+    note = (f"Left out, in no view that the model reads: {listed(lonely)}.",) if lonely else ()
+    content = replace(content, rows=content.rows.completed(list(expected)), said=(*content.said, *note))
+    return _as_taken(model, content)
+
+
+def _asked(model, given):
+    """Return the options on files; what is not given is as in the fit."""
+    made = made_of(model)
+    return Asked(
+        given.target or made.get("target"),
+        given.labels,
+        given.names or made.get("names_column"),
+        given.variable or made.get("variable"),
+        made.get("header") if given.header is None else given.header,
+        groups=made.get("groups_column"),
+        insisted=frozenset(filter(None, (given.target, given.names))),
+    )
 
 
 def _only(model, files, given):
@@ -220,52 +203,23 @@ def _only(model, files, given):
         raise Misuse(
             f"The model was fitted on one file, and takes one, got {len(files)}: {listed(list(files))}."
         )
-    (path,) = files.values()
-    if kind_of(path) != _kind(model):
-        raise ValueError(
-            f"{str(path)!r} must be {CALLED[_kind(model)]} as in the fit, got {CALLED[kind_of(path)]}."
-        )
-    if given.rows is not None and _kind(model) != GRAMS:
+    (path,), kind = files.values(), _kind(model)
+    if kind_of(path) != kind:
+        raise ValueError(f"{str(path)!r} must be {CALLED[kind]} as in the fit, got {CALLED[kind_of(path)]}.")
+    if given.rows is not None and kind != GRAMS:
         raise Misuse("--rows is for files of kernel matrices.")
     return path
-
-
-def _joined(model, files, given):
-    """Return new samples in the views of a model; one that no file is of, no sample has."""
-    if given.rows is not None:
-        raise Misuse("--rows is for files of kernel matrices.")
-    content, expected = read_joined(files, _asked(model, given), labelled=False), model.views_
-    unread = made_of(model).get("unread", ())
-    strange = [view for view in content.parts if view not in expected and view not in unread]
-    if strange:
-        raise ValueError(
-            f"Files must be views of the fit, {listed(list(expected))}, got {strange[0]!r}; name the view of "
-            "a file as NAME=FILE."
-        )
-    parts = {name: _view(model, name, part) for name, part in content.parts.items() if name not in unread}
-    content, lonely = content.with_parts(parts).without_lonely()
-    note = (f"Left out, in no view that the model reads: {listed(lonely)}.",) if lonely else ()
-    content = replace(content, rows=content.rows.completed(list(expected)), said=(*content.notes, *note))
-    return _grouped(model, replace(content, y=_as_known(model, content)))
 
 
 def _view(model, name, part):
     """Return a view with the columns of the fit alone."""
     columns = model.views_[name]
-    if isinstance(columns, int) and part.kind == TABLE:  # fitted on an array
-        return replace(part, kind=MATRIX, rows=_as_array(part, columns))
-    kind = (
-        SEQUENCES
-        if columns is None
-        else TABLE
-        if isinstance(columns, list) and part.kind != MATRIX
-        else MATRIX
-    )
-    if part.kind != kind:
+    if (part.kind == SEQUENCES) != (columns is None):
         raise ValueError(
-            f"{str(part.path)!r} must be {CALLED[kind]} as view {name!r} of the fit, got {CALLED[part.kind]}."
+            f"{str(part.path)!r} must hold {'sequences' if columns is None else 'columns'} as view {name!r} "
+            f"of the fit, got {CALLED[part.kind]}."
         )
-    return as_read(part, columns, _readers(model, name)) if kind == TABLE else part
+    return as_read(part, columns, _readers(model, name)) if part.kind == TABLE else part
 
 
 def _readers(model, view=None):
@@ -276,55 +230,32 @@ def _readers(model, view=None):
     return [kernel for kernel, read in own if read == view]
 
 
-def _as_taken(model, content):
-    """Return a table or sequences as a model takes them, with the columns of the fit alone."""
-    if content.kind != TABLE:
-        return _grouped(model, content)
+def _as_taken(model, content, rows=None):
+    """Return rows as a model takes them: columns of the fit alone, with groups if it asks for them."""
     name, columns = made_of(model).get("groups_column"), getattr(model, "feature_names_in_", None)
-    if columns is None:  # fitted on an array
-        return replace(content, rows=_as_array(content, model.n_features_in_))
-    missing = [one for one in columns if one not in content.rows.columns and one != name]
-    if missing:
-        raise ValueError(
-            f"{str(content.path)!r} must have the column {missing[0]!r} of the fit, "
-            f"it has {listed(content.rows.columns)}{meant(missing[0], content.rows.columns)}"
-        )
-    content = as_read(content, [one for one in columns if one != name], _readers(model))
-    rows = content.rows if name is None else content.rows.assign(**{name: content.groups})
-    return replace(content, rows=rows[list(columns)])
-
-
-def _as_array(content, n_columns):
-    """Return a table as numbers without names, as many as the fit had."""
-    frame = content.rows
-    if frame.shape[1] != n_columns:
-        raise ValueError(
-            f"{str(content.path)!r} must have the {n_columns} columns of the fit, "
-            f"it has {frame.shape[1]}: {listed(frame.columns)}."
-        )
-    return as_numbers(content, frame, frame.columns).to_numpy()
-
-
-def _grouped(model, content):
-    """Return sequences, views or kernel matrices with their groups, if the model asks for them."""
-    if made_of(model).get("groups_column") is None:
+    content = replace(content, y=_as_known(model, content))
+    if content.kind == GRAMS:
+        content = _cross_grams(model, content, rows)
+    if content.kind == TABLE and columns is not None:
+        content = as_read(content, [one for one in columns if one != name], _readers(model))
+        grouped = content.rows if name is None else content.rows.assign(**{name: content.groups})
+        return replace(content, rows=grouped[list(columns)])
+    if name is None:
         return content
-    groups = np.full(len(content), None) if content.groups is None else content.groups
     if content.train is not None:
-        rows, y = content.train
-        content = replace(content, train=(with_groups(rows, model.groups_), y))
+        content = replace(content, train=(with_groups(content.train[0], model.groups_), content.train[1]))
+    groups = np.full(len(content), None) if content.groups is None else content.groups
     return replace(content, rows=with_groups(content.rows, groups))
 
 
 def _as_known(model, content):
     """Return the targets of a file as the model has them: labels that read the same are the same."""
-    if content.y is None:
-        return None
-    if not hasattr(model, "classes_"):
-        there = on_labelled(content.y)
-        if there.dtype.kind not in "iuf":
+    if content.y is None or not hasattr(model, "classes_"):
+        there = None if content.y is None else on_labelled(content.y)
+        if there is not None and there.dtype.kind not in "iuf":
+            came = str(there[0])
             raise ValueError(
-                f"The targets of {str(content.path)!r} must be numbers as in the fit, got {str(there[0])!r}."
+                f"The targets of {str(content.path)!r} must be numbers as in the fit, got {came!r}."
             )
         return content.y
     known = {str(label): label for label in model.classes_.tolist()}
@@ -337,40 +268,36 @@ def _cross_grams(model, content, text):
 
     A file with the matrices of all rows holds the training rows too: by default these are left out.
     """
-    stack, trained = content.rows, made_of(model).get("rows")
-    n_kernels, n_train = model.kernel_weights_.shape[-1], model.n_features_in_
+    stack, made = content.rows, made_of(model)
+    trained, n_kernels, n_train = made.get("rows"), model.kernel_weights_.shape[-1], model.n_features_in_
     if stack.n_kernels != n_kernels == stack.whole_shape[1]:  # MATLAB's order of axes
         stack = stack.kernels_first()
     rows = np.arange(len(stack)) if text is None else parse_rows(text, len(stack))
+    columns = np.arange(stack.shape[1])
     if trained is not None and stack.shape == (trained["of"], trained["of"]):
-        train = np.arange(trained["start"], trained["stop"])
-        rows = np.setdiff1d(rows, train) if text is None else rows
-        grams = stack[np.ix_(train, train)]
+        columns = np.arange(trained["start"], trained["stop"])
+        rows = np.setdiff1d(rows, columns) if text is None else rows
+        grams = stack[np.ix_(columns, columns)]
         grams.check_training()  # so that diagonals may be read off, also where nothing is fitted again
-        content = replace(content, train=(grams, made_of(model)["y"]))
-        stack = stack[np.ix_(rows, train)]
-    elif text is not None:
-        stack = stack[rows]
-    if stack.shape[1] != n_train:
+        content = replace(content, train=(grams, made["y"]))
+    if len(columns) != n_train:
         raise ValueError(
             f"{str(content.path)!r} must hold kernel matrices with the {n_train} training rows as columns, "
             f"got {stack.shape[1]} columns."
         )
+    if len(rows) < len(stack) or len(columns) < stack.shape[1]:
+        stack = stack[np.ix_(rows, columns)]
     y, groups = (None if column is None else column[rows] for column in (content.y, content.groups))
     return replace(content, rows=stack, y=y, groups=groups, names=np.array(rows, dtype=object))
 
 
-def _table(model, content, *, explain):
-    """Return the columns of the table of predictions, a dict of lists, and the decisions."""
-    step = max(1, CONTRIBUTION_ENTRIES // np.size(model.kernel_weights_))
-    blocks = [
-        _block(model, take_rows(content.rows, np.arange(start, min(start + step, len(content)))), explain)
-        for start in range(0, len(content), step)
-    ]
+def _table(model, content, *, explain, entries=2**24):
+    """Return the columns of predictions and the decisions, of `entries` contributions at a time."""
+    step = max(1, entries // np.size(model.kernel_weights_))
+    starts = [np.arange(start, min(start + step, len(content))) for start in range(0, len(content), step)]
+    blocks = [_block(model, take_rows(content.rows, rows), explain) for rows in starts]
     columns = {name: np.concatenate([block[name] for block in blocks]) for name in blocks[0]}
-    decisions = columns.pop("")
-    made = made_of(model)
-    names = content.names
+    made, names, decisions = made_of(model), content.names, columns.pop("")
     if names is None:
         names = 1 + (np.arange(len(content)) if content.numbers is None else content.numbers)
     first = {made.get("names_column") or "row": names}
@@ -381,27 +308,25 @@ def _table(model, content, *, explain):
 
 def _block(model, X, explain):
     """Return the columns of some rows as arrays, decisions under the name ""."""
-    parts = model.contributions(X)
+    parts, classes = model.contributions(X), getattr(model, "classes_", None)
     decisions = parts.sum(axis=(-2, -1)) + model.intercept_
     columns = {"": decisions, "predicted": decisions}
-    if hasattr(model, "classes_"):
-        classes, sign = model.classes_, 1.0
-        word = "probability" if has_probabilities(model.loss_) else "decision"
-        values = probabilities(decisions) if word == "probability" else decisions
-        if decisions.ndim == 1:
-            first = made_of(model).get("positive") == str(classes[0])
-            sign, shown = (-1.0, classes[:1]) if first else (1.0, classes[1:])
-            columns["predicted"] = classes[(decisions > 0.0).astype(int)]
-            values = values[:, [0 if first else 1]] if word == "probability" else sign * decisions[:, None]
-        else:
-            shown, columns["predicted"] = classes, classes[decisions.argmax(axis=1)]
-            parts = parts[np.arange(len(parts)), decisions.argmax(axis=1)]
-        columns |= dict(zip(safe_names([f"{word}_{label}" for label in shown]), values.T, strict=True))
-        parts = sign * parts
+    if classes is not None:
+        first = decisions.ndim == 1 and made_of(model).get("positive") == str(classes[0])
+        winners = (decisions > 0.0).astype(int) if decisions.ndim == 1 else decisions.argmax(axis=1)
+        columns["predicted"], word = classes[winners], "decision"
+        both = np.stack([-decisions, decisions], axis=1) if decisions.ndim == 1 else decisions
+        if has_probabilities(model.loss_):
+            word, both = "probability", probabilities(decisions)
+        shown = range(len(classes)) if decisions.ndim == 2 else [0] if first else [1]
+        named = safe_names([f"{word}_{classes[k]}" for k in shown])
+        columns |= {name: both[:, k] for name, k in zip(named, shown, strict=True)}
+        parts = -parts if first else parts if decisions.ndim == 1 else parts[np.arange(len(parts)), winners]
     if explain:
-        effects = parts.sum(axis=1)
         names = made_of(model).get("kernel_names") or kernel_names(model)
-        columns |= dict(zip(safe_names([f"effect_{name}" for name in names]), effects.T, strict=True))
+        columns |= dict(
+            zip(safe_names([f"effect_{name}" for name in names]), parts.sum(axis=1).T, strict=True)
+        )
         if parts.shape[1] > 1 and not has_groups(model):
             named = safe_names([f"membership_{name}" for name in model.cluster_names_])
             columns |= dict(zip(named, memberships_of(model, X).T, strict=True))
@@ -419,68 +344,44 @@ def safe_names(names):
     found: list[str] = []
     for name in names:
         safe = re.sub(r"[^\w.]+", "_", name).strip("_")
-        again = 2
-        while safe in found:
-            safe = f"{re.sub('_[0-9]+$', '', safe) if again > 2 else safe}_{again}"
-            again += 1
-        found.append(safe)
+        count = sum(re.fullmatch(re.escape(safe) + "(_[0-9]+)?", other) is not None for other in found)
+        found.append(f"{safe}_{count + 1}" if safe in found else safe)
     return found
 
 
 def _written(column):
     """Return a column as a list; numbers have six significant digits."""
-    if np.asarray(column).dtype.kind == "f":
-        return [float(f"{value:.6g}") for value in column.tolist()]
-    return column.tolist()
+    values = np.asarray(column).tolist()
+    return [float(f"{value:.6g}") if isinstance(value, float) else value for value in values]
 
 
 def _new_groups(model, content):
     """Return the groups that the fit has not seen."""
-    if content.groups is None or not has_groups(model):
-        return []
-    known = set(model.groups_.tolist())
-    return [group for group in dict.fromkeys(as_groups(content.groups).tolist()) if group not in known]
-
-
-def _about_new(model, new):
-    """Return a sentence on groups that the fit has not seen."""
-    if not new:
-        return []
-    names = ["none" if group is None else group for group in new]
-    near = next(
-        (hint for name in names if (hint := meant(name, dict.fromkeys(model.groups_.tolist()))) != "."), "."
+    known = set(model.groups_.tolist()) if content.groups is not None and has_groups(model) else None
+    return (
+        [] if known is None else [group for group in as_groups(content.groups).tolist() if group not in known]
     )
-    return [f"New to the model: {listed(names)}; such rows get the average over all groups{near}"]
 
 
 def _quality(model, judged, n_rows):
     """Return the score of predictions where labels are known, as a record and a sentence."""
+    from localmkl.cli.record import METRICS
+
     known = [str(label) for label in getattr(model, "classes_", [])]
     y = [label for labels, _ in judged for label in labels.tolist()]
+    own = np.array([not known or str(label) in known for label in y], dtype=bool)
     if not y:
         return None, []
-    decisions = np.concatenate([found for _, found in judged])
-    own = np.array([not known or str(label) in known for label in y])
     strange = list(dict.fromkeys(str(label) for label, mine in zip(y, own, strict=True) if not mine))
-    note = f" Labels new to the model: {listed(strange)}." if strange else ""
-    if not own.any():
-        return None, [f"Quality is not measured.{note} It knows {listed(known)}."]
-    codes = [
-        known.index(str(label)) if known else float(label) for label, mine in zip(y, own, strict=True) if mine
-    ]
-    metric = METRICS.get(len(known), "accuracy")
-    found = score_of(metric, np.array(codes), [decisions[own]], n_classes=len(known))
+    note = f"; labels new to the model: {listed(strange)}" if strange else ""
+    codes = np.array(
+        [known.index(str(one)) if known else float(one) for one in np.array(y, dtype=object)[own]]
+    )
+    metric = "r2" if not known else "roc_auc" if len(known) == 2 else "accuracy"
+    found = score_of(metric, codes, [np.concatenate([one for _, one in judged])[own]], n_classes=len(known))
     if not np.isfinite(found.value):
-        return None, [f"Quality is not measured: the {own.sum()} rows with labels are too alike.{note}"]
-    from localmkl.cli.record import METRICS as NAMES
-
-    record = {
-        "metric": metric,
-        "value": found.value,
-        "low": found.low,
-        "high": found.high,
-        "rows": int(own.sum()),
-    }
-    of = f"{own.sum()} of {n_rows} rows" if own.sum() < n_rows else "these rows"
+        return None, [f"Quality is not measured on {n_of(int(own.sum()), 'row')}{note}."]
+    record = {name: getattr(found, name) for name in ("metric", "value", "low", "high")}
+    rows = "these rows" if own.sum() == n_rows else f"{own.sum()} of {n_rows} rows"
     ends = f"95 % {found.low:.2f} to {found.high:.2f}"
-    return record, [f"{NAMES.get(metric, metric)} {found.value:.2f} ({ends}) on {of}.{note}"]
+    return record, [f"{METRICS.get(metric, metric)} {found.value:.2f} ({ends}) on {rows}{note}."]

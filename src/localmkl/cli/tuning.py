@@ -12,11 +12,9 @@ import numpy as np
 
 from localmkl._files import write_whole
 from localmkl._spelling import meant
-from localmkl.cli.files import GRAMS, TABLE
+from localmkl.cli.files import TABLE
+from localmkl.cli.plan import HALF
 from localmkl.cli.voice import OPTIONS, Misuse, as_csv, n_of
-
-HALF = 0.5
-"""Share that known groups have in common unless the folds speak against it."""
 
 
 @dataclass(frozen=True)
@@ -27,30 +25,23 @@ class Values:
     ----------
     C : tuple of float
         For classes; for numbers a tenth. If one of the ends is best, values beyond it are tried.
-    norms, local_norms, group_norms : tuple of float
-        p: for one set of weights, by cluster, and by group.
+    p, local_p : tuple of float
+        For one set of weights, and for weights of clusters or groups.
     shared, evenness : tuple of float
         For weights by cluster; by group there is no evenness.
     """
 
     C: tuple
-    norms: tuple
-    local_norms: tuple
-    group_norms: tuple
+    p: tuple
+    local_p: tuple
     shared: tuple
     evenness: tuple
 
 
-QUICK = Values((1.0, 10.0, 100.0), (1.0, 4 / 3, inf), (4 / 3,), (1.0, 4 / 3), (0.0, 0.5), (0.5,))
-FULL = Values(
-    (0.1, 1.0, 10.0, 100.0),
-    (1.0, 4 / 3, 2.0, inf),
-    (1.0, 4 / 3, 2.0),
-    (1.0, 4 / 3, 2.0),
-    (0.0, 0.5),
-    (0.4, 0.6, 0.8),
-)
-"""Values of ``fit`` and of ``tune``."""
+QUICK = Values((1.0, 10.0, 100.0), (1.0, 4 / 3, inf), (4 / 3,), (0.0, 0.5), (0.5,))
+GROUPED = replace(QUICK, local_p=(1.0, 4 / 3))
+FULL = Values((0.1, 1.0, 10.0, 100.0), (1.0, 4 / 3, 2.0, inf), (1.0, 4 / 3, 2.0), (0.0, 0.5), (0.4, 0.6, 0.8))
+"""Values of ``fit``, of ``fit`` with groups, and of ``tune``."""
 
 QUICK_ENTRIES, MOST_ENTRIES = 4e7, 2e8
 """Entries of kernel matrices, for each of several classes, up to which ``fit`` searches with clusters (2000
@@ -65,14 +56,11 @@ def values_in_words(*, quick):
     from localmkl.cli.words import losses
 
     values = QUICK if quick else FULL
-    own = {"C_tried": values.C, "p_tried": values.norms, "shared_tried": (*values.shared, 1.0)}
-    own["evenness_tried"] = values.evenness
+    tried = {"C": values.C, "p": values.p, "shared": (*values.shared, 1.0), "evenness": values.evenness}
     parameters = {**signature(CLMKLRegressor).parameters, **signature(CLMKLClassifier).parameters}
-    defaults = {name: one.default for name, one in parameters.items()}
-    defaults["normalize"] = str(defaults["normalize"])
     return {
-        **{name: shown(one) if isinstance(one, int | float) else one for name, one in defaults.items()},
-        **{name: ", ".join(map(shown, tried)) for name, tried in own.items()},
+        **{name: shown(one.default) for name, one in parameters.items()},
+        **{f"{name}_tried": ", ".join(map(shown, own)) for name, own in tried.items()},
         "class_losses": ", ".join(losses(regression=False)),
         "number_losses": ", ".join(losses(regression=True)),
     }
@@ -93,19 +81,22 @@ def candidates(known, given, values, *, by_groups):
     """
     base = {"C": list(values.C), **given}
     if "shared" not in known:
-        return [{**({"p": list(values.norms)} if "p" in known else {}), **base}]
+        return [{**({"p": list(values.p)} if "p" in known else {}), **base}]
     base = {name: base[name] for name in base if name not in ("evenness", "n_clusters", "shared")}
     shares = given.get("shared", [None] if "evenness" in given else [1.0, *values.shared])
-    grids = [{"p": list(values.norms), **base, "shared": [1.0]}] if 1.0 in shares else []
+    grids = [{"p": list(values.p), **base, "shared": [1.0]}] if 1.0 in shares else []
     apart = [share for share in shares if share != 1.0]
-    local = {"p": list(values.group_norms if by_groups else values.local_norms), **base}
-    local |= {"n_clusters": given.get("n_clusters"), "shared": None if apart == [None] else apart}
+    clusters = given.get("n_clusters", [known["n_clusters"]])
+    local = {"p": list(values.local_p), **base, "n_clusters": clusters, "shared": apart}
+    if by_groups or "n_clusters" not in given:
+        del local["n_clusters"]
+    if apart == [None]:
+        del local["shared"]
     if "evenness" in known and not by_groups:
-        fewest = min(given.get("n_clusters", [known["n_clusters"]]))
-        possible = [value for value in values.evenness if value > 1.0 / fewest]
-        local["evenness"] = given.get("evenness", possible or [max(known["evenness"], 1.0 / fewest)])
-        check_pairs(local | {"n_clusters": given.get("n_clusters", [known["n_clusters"]])})
-    return grids + [{name: tried for name, tried in local.items() if tried is not None}] * bool(apart)
+        possible = [value for value in values.evenness if value > 1.0 / min(clusters)]
+        local["evenness"] = given.get("evenness", possible or [max(known["evenness"], 1.0 / min(clusters))])
+        check_pairs({**local, "n_clusters": clusters})
+    return [*grids, local] if apart else grids
 
 
 def check_pairs(grid):
@@ -121,62 +112,35 @@ def check_pairs(grid):
 
 def grids_of(plan, *, quick):
     """Return the grids of a search, or None where it does not pay, and a sentence on what is left out."""
-    values, note = FULL, ""
+    values, note = (GROUPED if plan.groups else QUICK, "") if quick else (FULL, "")
     if quick:
-        values, note = _what_pays(plan)
-        if values is None:
-            return None, note
+        n_kernels = getattr(plan.content.rows, "n_kernels", None) or len(plan.chosen.kernels)
+        n_rows, n_classes = len(plan.content), 2 if plan.regression else len(np.unique(plan.content.y))
+        entries = n_kernels * n_rows * min(plan.rank or n_rows, n_rows) * (1 if n_classes == 2 else n_classes)
+        reason = f"{n_kernels} kernels on {n_rows} rows take long; 'localmkl tune' searches all the same"
+        if entries > MOST_ENTRIES:
+            return None, f"Not tuned: {reason}."
+        if entries > QUICK_ENTRIES and plan.method in ("clmkl", "hlmkl"):
+            values, note = replace(values, shared=()), f"Clusters are not tried: {reason}."
     if plan.regression:
         values = replace(values, C=tuple(cost / 10.0 for cost in values.C))
     known = plan.kind().get_params(deep=False)
     grids = candidates(known, plan.grids, values, by_groups=plan.groups is not None)
-    if quick and sum(prod(map(len, grid.values())) for grid in grids) == 1:
-        return None, note
-    return grids, note
-
-
-def _what_pays(plan):
-    """Return the values that ``fit`` tries, or None, and a sentence on what takes too long."""
-    content = plan.content
-    other_quantile = "quantile" in plan.grids.get("loss", ()) and plan.grids.get("quantile", [0.5]) != [0.5]
-    if plan.method == "lmkl" or other_quantile:
-        return None, ""
-    rarest, what = rarest_of(content, plan.regression)
-    if rarest < 3:
-        return None, f"{what} has {n_of(rarest, 'row')}, too few for cross-validation: not tuned."
-    n_kernels = content.rows.n_kernels if content.kind == GRAMS else len(plan.chosen.kernels)
-    n_classes = 2 if plan.regression else len(np.unique(content.y))
-    entries = n_kernels * len(content) * min(plan.rank or len(content), len(content))
-    entries *= 1 if n_classes == 2 else n_classes
-    reason = f"{n_kernels} kernels on {len(content)} rows take long; 'localmkl tune' searches all the same"
-    if entries > MOST_ENTRIES:
-        return None, f"Not tuned: {reason}."
-    if entries > QUICK_ENTRIES and plan.method in ("clmkl", "hlmkl"):
-        return replace(QUICK, shared=()), f"Clusters are not tried: {reason}."
-    return QUICK, ""
-
-
-def rarest_of(content, regression):
-    """Return the number of rows of the smallest class, and what it is called; without classes, of all."""
-    if regression:
-        return len(content), "The file"
-    labels, counts = np.unique(content.y, return_counts=True)
-    return int(counts.min()), f"The class {str(labels[counts.argmin()])!r}"
+    single = sum(prod(map(len, grid.values())) for grid in grids) == 1
+    return None if quick and (single or plan.method == "lmkl") else grids, note
 
 
 def run_search(plan, estimator, grids, splits, voice):
     """Return the fitted search, with its table of scores written."""
     from localmkl.model_selection import MKLSearchCV, OneStandardError, score_table
 
-    content = plan.content
+    near = OneStandardError({"shared": 1.0 if plan.groups is None else HALF})
     search = MKLSearchCV(
         estimator,
         grids,
-        scoring=scoring_of(plan.scoring, content, plan.regression, plan.grids),
+        scoring=scoring_of(plan),
         n_jobs=plan.jobs,
-        refit=OneStandardError({"shared": 1.0 if plan.groups is None else HALF})
-        if any("shared" in grid for grid in grids)
-        else True,
+        refit=near if any("shared" in grid for grid in grids) else True,
         cv=splits,
         follow=[] if "C" in plan.grids else ["C"],
         checkpoint=str(plan.kept),
@@ -185,14 +149,12 @@ def run_search(plan, estimator, grids, splits, voice):
         error_score="raise",
     )
     begun = plan.kept.exists()
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "The search was interrupted")  # printed by `training`
-        try:
-            _fit(search, plan)
-        except (ValueError, TypeError):
-            if not begun:  # it would only meet the same error again
-                plan.kept.unlink(missing_ok=True)
-            raise
+    try:
+        _fit(search, plan)
+    except (ValueError, TypeError):
+        if not begun:  # it would only meet the same error again
+            plan.kept.unlink(missing_ok=True)
+        raise
     if search.interrupted_:
         raise KeyboardInterrupt
     if plan.table is not None:
@@ -206,40 +168,50 @@ def _fit(search, plan):
     """Fit a search; finished work of another one is dropped if that is forced."""
     from localmkl.model_selection.checkpoint import OtherSearch
 
-    content = plan.content
-    try:
-        search.fit(content.rows, content.y, **groups_of(content))
-    except OtherSearch as error:
-        if not plan.force:
-            raise ValueError(
-                f"{str(plan.kept)!r} is of a search with other data or options; give that command again to "
-                "finish it, choose another --out, or give --force to drop it."
-            ) from error
-        plan.kept.unlink()
-        search.fit(content.rows, content.y, **groups_of(content))
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "The search was interrupted")  # printed by `training`
+        try:
+            search.fit(plan.content.rows, plan.content.y, **groups_of(plan.content))
+        except OtherSearch as error:
+            if not plan.force:
+                raise ValueError(
+                    f"{str(plan.kept)!r} is of a search with other data or options; give that command again "
+                    "to finish it, choose another --out, or give --force to drop it."
+                ) from error
+            plan.kept.unlink()
+            search.fit(plan.content.rows, plan.content.y, **groups_of(plan.content))
 
 
-def split(content, n_folds, *, regression, seed, quick):
+def split(plan, n_folds, *, quick):
     """Return folds that have rows of every class and, where there are enough, of every group; or None."""
     from sklearn.model_selection import KFold, StratifiedKFold
 
-    rarest, what = rarest_of(content, regression)
+    content = plan.content
+    rarest, what = rarest_of(content, plan.regression)
     if quick:
         n_folds = min(n_folds, rarest)
-        if n_folds < 2:
-            return None
+        if rarest < 3:
+            return None, f"{what} has {n_of(rarest, 'row')}, too few for cross-validation."
     if rarest < n_folds:
         raise ValueError(
             f"{what} has {n_of(rarest, 'row')}, too few for {n_folds} folds; give fewer --folds, more rows, "
             "or use 'localmkl fit --no-tune'."
         )
-    alike = None if regression else content.y.astype(str)
+    alike = None if plan.regression else content.y.astype(str)
     if content.groups is not None:  # within each group its part of the classes, where these have enough rows
         groups = content.groups.astype(str)
         both = groups if alike is None else np.char.add(np.char.add(groups, " "), alike)
         alike = both if np.unique(both, return_counts=True)[1].min() >= n_folds else alike
     kind = KFold if alike is None else StratifiedKFold
-    return list(kind(n_folds, shuffle=True, random_state=seed).split(content.y, alike))
+    return list(kind(n_folds, shuffle=True, random_state=plan.seed).split(content.y, alike)), ""
+
+
+def rarest_of(content, regression):
+    """Return the number of rows of the smallest class, and what it is called; without classes, of all."""
+    if regression:
+        return len(content), "The file"
+    labels, counts = np.unique(content.y, return_counts=True)
+    return int(counts.min()), f"The class {str(labels[counts.argmin()])!r}"
 
 
 def groups_of(content):
@@ -254,25 +226,18 @@ def best_of(search, *, local):
     return results["params"][max(mine, key=lambda n: results["mean_test_score"][n])] if mine else None
 
 
-def scoring_of(given, content, regression, grids):
+def scoring_of(plan):
     """Return the metric: AUC for two classes, accuracy for more, R2 for numbers, errors for medians."""
-    if given is not None:
+    if plan.scoring is not None:
         from sklearn.metrics import get_scorer_names
 
-        if given not in get_scorer_names():
-            hint = meant(given, get_scorer_names(), alike=0.0)
-            raise Misuse(f"--scoring must be a metric of scikit-learn, got {given!r}{hint}")
-        return given
-    if "quantile" in grids.get("loss", ()):
-        if grids.get("quantile", [0.5]) != [0.5]:
-            raise Misuse(
-                "--quantile other than 0.5 cannot be tuned: scikit-learn names no metric for it; fit it with "
-                "parameters of your choice and --no-tune, or name a metric by --scoring."
-            )
-        return "neg_mean_absolute_error"
-    if regression:
-        return "r2"
-    return "roc_auc" if len(np.unique(content.y)) == 2 else "accuracy"
+        if plan.scoring not in get_scorer_names():
+            hint = meant(plan.scoring, get_scorer_names(), alike=0.0)
+            raise Misuse(f"--scoring must be a metric of scikit-learn, got {plan.scoring!r}{hint}")
+        return plan.scoring
+    if plan.regression:
+        return "neg_mean_absolute_error" if "quantile" in plan.grids.get("loss", ()) else "r2"
+    return "roc_auc" if len(np.unique(plan.content.y)) == 2 else "accuracy"
 
 
 def shown(value):

@@ -17,9 +17,6 @@ from typing import Any
 from localmkl._spelling import meant
 from localmkl.cli.voice import OPTIONS, Misuse
 
-MOST_VALUES = 1000
-"""Values that a range may stand for: so many kernel matrices of 1000 rows take 8 GB."""
-
 NUMBER = r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
 
 
@@ -31,38 +28,33 @@ class Wanted:
     ----------
     word : str
         A key of `localmkl.kernels.KERNEL_WORDS`.
+    kind : type
+        The kernel class.
+    own : str or None
+        The parameter of the values after the colon.
     values : tuple
-        Of the parameter of that word, one kernel each; empty for its default.
+        One kernel each; empty for the default.
     parameters : dict
         All others.
     """
 
     word: str
-    values: tuple = ()
+    kind: Any
+    own: str | None
+    values: tuple
     parameters: dict[str, Any] = field(default_factory=dict)
 
     @property
     def is_vector(self):
         """Whether it is a kernel on columns, else on one column of sequences or texts."""
-        return "columns" in self.known
-
-    @property
-    def known(self):
-        """The parameters of the kernel class."""
-        return signature(_kinds()[self.word][0]).parameters
+        return "columns" in signature(self.kind).parameters
 
     def make(self, **learned):
         """Return the kernels; `learned` are parameters for which the words may name another value."""
-        kind, own = _kinds()[self.word]
-        common = {name: value for name, value in learned.items() if name in self.known} | self.parameters
-        return [kind(**common, **{own: value}) for value in self.values] if self.values else [kind(**common)]
-
-
-def _kinds():
-    """Return the class and the parameter after the colon for each word."""
-    from localmkl import kernels
-
-    return {word: (getattr(kernels, kind), own) for word, (kind, own) in kernels.KERNEL_WORDS.items()}
+        known = signature(self.kind).parameters
+        common = {name: value for name, value in learned.items() if name in known} | self.parameters
+        sets = [{self.own: value} for value in self.values] or [{}]
+        return [self.kind(**common, **one) for one in sets]
 
 
 def parse_kernels(spec):
@@ -81,20 +73,22 @@ def parse_kernels(spec):
 
 
 def _from_words(text):
+    from localmkl import kernels
+
     try:
-        head, *rest = shlex.split(text)
+        head, *pairs = shlex.split(text)
     except ValueError as error:
         raise ValueError(f"The kernel {text!r} cannot be read ({error}); close the quotes.") from error
     word, _, values = head.partition(":")
-    kinds = _kinds()
-    if word not in kinds:
-        hint = meant(word, kinds)
-        hint = hint if hint != "." else f"; there are {', '.join(kinds)}."
+    if word not in kernels.KERNEL_WORDS:
+        hint = meant(word, kernels.KERNEL_WORDS)
+        hint = hint if hint != "." else f"; there are {', '.join(kernels.KERNEL_WORDS)}."
         raise ValueError(f"The kernel {word!r} is not known{hint}")
-    wanted = Wanted(word, tuple(parse_values(values)))
-    if wanted.values and kinds[word][1] is None:
+    kind, own = kernels.KERNEL_WORDS[word]
+    wanted = Wanted(word, getattr(kernels, kind), own, tuple(parse_values(values)))
+    if wanted.values and own is None:
         raise ValueError(f"The kernel {word!r} takes no values after a colon, got {wanted.values[0]!r}.")
-    for pair in rest:
+    for pair in pairs:
         name, equals, value = pair.partition("=")
         if not equals:
             raise ValueError(
@@ -102,29 +96,30 @@ def _from_words(text):
                 "separated by ';'."
             )
         wanted.parameters[name] = _parameter(wanted, name, value)
-    each = wanted.parameters.pop("each", None)
+    place, each = "columns" if wanted.is_vector else "column", wanted.parameters.pop("each", None)
     if each is None:
         return [wanted]
-    place = "columns" if wanted.is_vector else "column"
-    return [Wanted(word, wanted.values, {**wanted.parameters, place: one}) for one in each.split(",")]
+    return [
+        Wanted(word, wanted.kind, own, wanted.values, {**wanted.parameters, place: one})
+        for one in each.split(",")
+    ]
 
 
 def _parameter(wanted, name, text):
     """Return the value of a parameter of a kernel; raise if it has no such parameter."""
+    known = signature(wanted.kind).parameters
     if name in ("columns", "column", "each", "view"):
         return text
-    if name not in wanted.known:
-        raise ValueError(
-            f"The kernel {wanted.word!r} has no parameter {name!r}; it has {', '.join(wanted.known)}"
-            f"{meant(name, wanted.known)}"
-        )
+    if name not in known:
+        there = f"it has {', '.join(known)}{meant(name, known)}"
+        raise ValueError(f"The kernel {wanted.word!r} has no parameter {name!r}; {there}")
     value = {"true": True, "false": False, "none": None}.get(text.lower(), _value(text))
-    if isinstance(wanted.known[name].default, bool) and not isinstance(value, bool):
+    if isinstance(known[name].default, bool) and not isinstance(value, bool):
         raise ValueError(f"{name} of the kernel {wanted.word!r} must be true or false, got {text!r}.")
     return value
 
 
-def parse_values(text):
+def parse_values(text, most=1000):
     """Return the values of a list such as ``1,4/3,2`` or ``1-20``.
 
     Examples
@@ -138,8 +133,8 @@ def parse_values(text):
         low, high = (0, 0) if ends is None else (int(ends[1]), int(ends[2]))
         if low > high:
             raise ValueError(f"A range must run upwards, got {part!r}; write {high}-{low}.")
-        if len(values) + high - low >= MOST_VALUES:
-            raise ValueError(f"{text!r} stands for too many values; at most {MOST_VALUES} are taken.")
+        if len(values) + high - low >= most:
+            raise ValueError(f"{text!r} stands for too many values; at most {most} are taken.")
         values += [_value(part)] if ends is None else range(low, high + 1)
     return values
 
@@ -149,9 +144,8 @@ def _value(text):
     if re.fullmatch("[+-]?[0-9]{1,18}", text):
         return int(text)
     number = re.fullmatch(f"({NUMBER})(?:/({NUMBER}))?", text)
-    if number is None or (number[2] is not None and float(number[2]) == 0.0):
-        return text
-    return float(number[1]) / float(number[2] or 1)
+    divisor = 0.0 if number is None else float(number[2] or 1)
+    return float(number[1]) / divisor if divisor else text
 
 
 def parse_grids(options):
@@ -189,13 +183,10 @@ def parse_losses(text, *, regression):
     >>> parse_losses("hinge, log_loss", regression=False)
     ['hinge', 'log_loss']
     """
-    own, others = losses(regression=regression), losses(regression=not regression)
-    for word in (found := [word.strip() for word in text.split(",")]):
-        if word in others:
-            raise Misuse(
-                f"--loss {word} is for {'classes' if regression else '--regression'}; "
-                f"{'with' if regression else 'without'} --regression, choose one of {', '.join(own)}."
-            )
+    own, found = losses(regression=regression), [word.strip() for word in text.split(",")]
+    for word in found:
         if word not in own:
-            raise Misuse(f"--loss must be one of {', '.join(own)}, got {word!r}{meant(word, own, alike=0.5)}")
+            task = "numbers" if regression else "classes"
+            hint = meant(word, own, alike=0.5)
+            raise Misuse(f"--loss must be one of {', '.join(own)} for {task}, got {word!r}{hint}")
     return list(dict.fromkeys(found))
