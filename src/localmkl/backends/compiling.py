@@ -57,8 +57,8 @@ def njit(**options: Any) -> Callable[[Callable[..., Any]], Any]:
 
     def decorate(function: Callable[..., Any]) -> Any:
         try:
-            return numba.njit(nogil=True, cache=True, **options)(function)
+            return numba.njit(nogil=True, error_model="numpy", cache=True, **options)(function)
         except RuntimeError:  # no folder for it
-            return numba.njit(nogil=True, **options)(function)
+            return numba.njit(nogil=True, error_model="numpy", **options)(function)
 
     return decorate
