@@ -1,20 +1,28 @@
 """Compilation on first use, and who wants to know of it.
 
-numba compiles a function when it is first called, and keeps it on disk: once for all, some seconds in all.
+numba compiles a function when it is first called, and keeps it on disk: some seconds once and for all.
 Where no folder may be written to, a function is compiled once for each process.
-Importing numba takes a second by itself, so that it is asked only once a compiled module is there.
 """
 
 from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-_told: list[Callable[[], None]] = []
+_callbacks: list[Callable[[], None]] = []
 
 
-def tell(callback: Callable[[], None]) -> None:
-    """Call a function, once, when something is about to be compiled."""
-    _told[:] = [callback]
+def before_compiling(callback: Callable[[], None]) -> None:
+    """Call a function, once, when something is about to be compiled; nothing is where all is on disk.
+
+    Parameters
+    ----------
+    callback : callable
+        Without arguments; it takes the place of one that was given before and has not been called.
+    """
+    _callbacks[:] = [callback]
+
+
+tell = before_compiling
 
 
 @cache
@@ -24,8 +32,8 @@ def listen() -> None:
 
     class Listener(event.Listener):
         def on_start(self, event):
-            while _told:
-                _told.pop()()
+            while _callbacks:
+                _callbacks.pop()()
 
         def on_end(self, event):
             pass
@@ -49,8 +57,8 @@ def njit(**options: Any) -> Callable[[Callable[..., Any]], Any]:
 
     def decorate(function: Callable[..., Any]) -> Any:
         try:
-            return numba.njit(nogil=True, cache=True, **options)(function)
+            return numba.njit(nogil=True, error_model="numpy", cache=True, **options)(function)
         except RuntimeError:  # no folder for it
-            return numba.njit(nogil=True, **options)(function)
+            return numba.njit(nogil=True, error_model="numpy", **options)(function)
 
     return decorate

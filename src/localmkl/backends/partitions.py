@@ -49,7 +49,8 @@ def _offsets(own, sums, weights, totals, offsets):
     for i in range(len(own)):
         totals[own[i]] += weights[i]
         offsets[own[i]] += weights[i] * sums[own[i], i]
-    offsets /= totals**2
+    for j in range(len(totals)):
+        offsets[j] /= totals[j] ** 2
 
 
 @njit(fastmath=_FASTMATH)
@@ -74,7 +75,9 @@ def _move(row, weight, source, target):
 @njit()
 def _fill_empty(updated, least, diagonal, n_clusters):
     """Give every empty cluster the farthest row it can have."""
-    counts = np.bincount(updated, minlength=n_clusters)
+    counts = np.zeros(n_clusters, dtype=np.int64)
+    for i in range(len(updated)):
+        counts[updated[i]] += 1
     for cluster in range(n_clusters):
         if counts[cluster] == 0:
             farthest, most = -1, -np.inf

@@ -11,8 +11,8 @@ TINY_CURVATURE = 1e-12
 
 
 def submatrix(K, index):
-    """Return ``K[index][:, index]`` in Fortran order; of a symmetric K, only its upper triangle counts."""
-    return np.asfortranarray(K[np.ix_(index, index)])
+    """Return ``K[index][:, index]`` of a symmetric K, in Fortran order."""
+    return K[np.ix_(index, index)].T
 
 
 def solve_svm(K, ridge, y, epsilon, lower, upper, alpha, gradient, tol, max_iter, shrink=True):

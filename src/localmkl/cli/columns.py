@@ -1,9 +1,7 @@
 """The columns of a table: numbers or words, gaps in them, and columns that default kernels leave out."""
 
 import re
-from collections import Counter
 from dataclasses import replace
-from fnmatch import fnmatchcase
 
 import numpy as np
 
@@ -32,9 +30,6 @@ DATE = re.compile(
 WRITTEN_NUMBER = re.compile(r"[+-]?[0-9][0-9.]*(?:,[0-9.,]*[0-9])?\s*%?")
 """A number, also with commas or a percent sign."""
 
-MOST_GROUPS = 20
-"""Names of columns that make more groups than this are no help: as many kernels are enough."""
-
 MOST_WORDS, ROWS_A_WORD = 20, 5
 """A column of text holds categories if it has at most so many different words, on average in so many rows."""
 
@@ -46,11 +41,6 @@ TYPOS = 0.1
 
 NAMES, DATES, TEXT, COMMAS = "names the rows", "holds dates", "holds text", "holds numbers with commas or %"
 EMPTY, ONE = "holds no values", "holds one value"
-
-_SEPARATOR = re.compile(r"[_.:/| -]")
-_LETTERS = re.compile(r"[^\W\d_]+(?=[\W\d_])")
-_AWKWARD = re.compile(r"[]*?[,;'\"\\]")
-"""Characters that a name of a column must not have to stand in a pattern as it is."""
 
 
 def tidied(frame, categories=()):
@@ -233,62 +223,6 @@ def _remark(why, names, content):
         COMMAS: "; write them with a decimal point, without commas and %",
     }
     return f"Left out ({why}): {listed(names)}{hints.get(why, '')}."
-
-
-def column_groups(names, among):
-    """Return the groups that names of columns fall into, and the names in none; no groups if few fall so.
-
-    A group has in common the first part of its names (``mrna_1``, ``mrna_2``), the last one
-    (``radius error``, ``area error``), or the letters that they begin with (``cg001``, ``cg002``).
-
-    Parameters
-    ----------
-    names : list of str
-    among : sequence of str
-        All columns: the pattern of a group must match no others.
-
-    Returns
-    -------
-    patterns : list of str
-    rest : list of str
-
-    Examples
-    --------
-    >>> names = ["mrna_1", "mrna_2", "age", "meth_1", "meth_2"]
-    >>> column_groups(names, names)
-    (['mrna_*', 'meth_*'], ['age'])
-    """
-    for possible in (_part_patterns, _letter_patterns):
-        sizes = Counter(pattern for name in names for pattern in possible(name))
-        chosen = {name: max(possible(name), key=sizes.__getitem__, default=None) for name in names}
-        members = Counter(pattern for pattern in chosen.values() if pattern is not None)
-        patterns = [pattern for pattern, size in members.items() if size > 1]
-        rest = [name for name in names if chosen[name] not in patterns]
-        if 2 <= len(patterns) <= MOST_GROUPS and len(rest) <= min(MOST_GROUPS, len(names) // 2):
-            matched = {one: sum(fnmatchcase(name, one) for name in among) for one in patterns}
-            if all(matched[one] == members[one] for one in patterns):
-                return patterns, rest
-    return [], list(names)
-
-
-def is_plain(name):
-    """Whether a name of a column may stand in the words for kernels as it is."""
-    return _AWKWARD.search(name) is None
-
-
-def _part_patterns(name):
-    """Return the patterns of the first and of the last part of a name, if they have letters."""
-    ends = list(_SEPARATOR.finditer(name)) if is_plain(name) else []
-    if not ends:
-        return []
-    first, last = name[: ends[0].end()], name[ends[-1].start() :]
-    parts = [(first, f"{first}*"), (last, f"*{last}")]
-    return [pattern for part, pattern in parts if any(map(str.isalpha, part)) and part != name]
-
-
-def _letter_patterns(name):
-    found = _LETTERS.match(name) if is_plain(name) else None
-    return [] if found is None else [f"{found[0]}*"]
 
 
 def as_read(content, columns, kernels):

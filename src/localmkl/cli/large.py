@@ -53,7 +53,7 @@ class LargeFit:
             with self.voice.counting("features") as show:
                 traces = self._fill(features, show)
             table = np.lib.format.open_memmap(self.order.features, mode="r")
-            with self.voice.working(f"fitting {n_rows:,} rows"):
+            with self.voice.counting(f"fitting {n_rows:,} rows"):
                 rows, y, groups = content.rows, self.whole.y, self.whole.groups
                 return fit_on_features(model, rows, y, features, table, traces, groups=groups)
         except BaseException:

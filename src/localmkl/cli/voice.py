@@ -1,10 +1,9 @@
-"""The voice of the command line: results on stdout, notes and progress on stderr, errors in one sentence.
+"""What the command line prints: results on stdout, notes and progress on stderr, errors in one sentence.
 
 Exit codes: 0 done; 1 a file or its content is not what was expected; 2 the command was called wrongly;
 130 stopped, by Ctrl-C or by a signal that asks to end.
 """
 
-import _thread
 import csv
 import errno
 import io
@@ -12,78 +11,52 @@ import json
 import os
 import re
 import signal
-import socket
 import sys
-import time
 import warnings
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 
 import typer
-from typer.core import TyperCommand
 
 from localmkl._devices import find_device
-from localmkl.backends.compiling import tell
 
-COMPILING = "Compiling, once: about 10 s (localmkl warmup does all of it, in a minute)."
 FAILED, MISUSED, INTERRUPTED = 1, 2, 130
 EXPECTED = (ValueError, TypeError, OSError, ImportError, MemoryError, RuntimeError)
 
-LONGEST_SENTENCE = 1000
-"""Letters of a sentence, a screen of them; what stands between its ends is left out."""
+OPTIONS = {
+    "n_clusters": "clusters",
+    "gate_kernel": "gate",
+    "class_weight": "balanced",
+    "n_components": "rank",
+}
+OPTIONS |= {"random_state": "seed", "n_jobs": "jobs"}
+"""Parameters whose options have other names."""
 
 SPOKEN = {
     "raise `max_iter` or `tol`": "raise --tol",
-    "pass `header=False`": "say --no-header",
+    "pass `header=False`": "give --no-header",
     "models are written by `localmkl.save`": "models are written by 'localmkl fit'",
     "name classes of theirs in `trusted`": "use models with classes of theirs in Python",
-    "`n_clusters`": "--clusters",
     "1/n_clusters": "1/clusters",
-    "`gate_kernel`": "--gate",
     "`n_components=200`": "--rank 200",
-    "`n_components`": "--rank",
-    "`class_weight`": "--balanced",
-    "`random_state`": "--seed",
-    "`n_jobs`": "--jobs",
-    "`grams`": "the Grams",
-    "`name` must be one of": "NAME must be one of",
-    "`path` must be a folder with one": "--images must be a folder with one",
+    "`grams`": "the kernel matrices",
     "`X` must hold the letters": "The sequences must hold the letters",
+    "set device='cpu'": "give --device cpu",
     "'cosine', None": "'cosine', 'none'",
-    **{
-        f"`{name}`": f"--{name}"
-        for name in (
-            *(
-                "C",
-                "p",
-                "evenness",
-                "shared",
-                "groups",
-                "epsilon",
-                "normalize",
-                "tol",
-                "kernels",
-                "variable",
-                "labels",
-            ),
-            *("loss", "quantile", "methods", "images", "data", "sizes", "scoring", "stability"),
-        )
-    },
+    **{f"`{name}`": f"--{option}" for name, option in OPTIONS.items()},
 }
-"""Names in Python: names on the command line, where they differ."""
-GRACE = 3.0
-"""Seconds to stop in, as long as one waits before pressing Ctrl-C again; callbacks of compiled code swallow
-exceptions, and with them the wish to stop."""
+"""Words for Python: words for the command line."""
 
-FULL = {
-    errno.ENOSPC: "the disk is full; make room",
-    errno.EDQUOT: "your share of the disk is used up; make room",
-    errno.EFBIG: "it is larger than files may be; raise the limit (ulimit -f)",
-}
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+"""Errors of systems that have no room for a file."""
 
 
 class Misuse(ValueError):
     """The command was called with options that do not belong together, or without one it needs."""
+
+
+class Stopped(KeyboardInterrupt):
+    """A signal asks the command to end."""
 
 
 def check_device_option(name):
@@ -91,76 +64,31 @@ def check_device_option(name):
     try:
         find_device(name)
     except (ImportError, ValueError) as error:
-        said = str(error).replace(f"`device={name!r}`", f"--device {name}").replace("`device`", "--device")
-        said = said.replace("set device='cpu' or 'auto'", "give --device cpu or auto")
-        raise Misuse(said.replace("set device='cpu'", "give --device cpu")) from error
-
-
-class Command(TyperCommand):
-    """A command that says in one sentence what an argument too many may have been meant for."""
-
-    allow_extra_args = True  # or they are refused before it can speak
-
-    def parse_args(self, ctx, args):
-        """Read the arguments of the command; raise if there are more than it has."""
-        rest = super().parse_args(ctx, args)
-        if ctx.args:
-            with Voice().plainly():
-                raise Misuse(self._too_many(ctx.args[0]))
-        return rest
-
-    def _too_many(self, extra):
-        names = {str(one.name): one.param_type_name for one in self.params}
-        taken = " and ".join(name.upper() for name, kind in names.items() if kind == "argument")
-        return (
-            f"localmkl {self.name} takes {taken or 'options'} alone, got {extra!r} too; write lists with "
-            "commas, as 0.1,1,10, and names with spaces in quotes."
-        )
-
-
-class Stopped(KeyboardInterrupt):
-    """A signal asks the command to end."""
+        raise Misuse(str(error).replace(f"`device={name!r}`", f"--device {name}")) from error
 
 
 def stop_on_signals():
     """Let signals that ask to end stop a command as Ctrl-C does; a second one ends it at once."""
-    for number in _heard():
+    for number in _signals():
         signal.signal(number, _stop)
 
 
-def _heard():
+def end_on_signals():
+    """Let signals that ask to end do so without a word, when there is nothing left to do but to leave."""
+    for number in _signals():
+        signal.signal(number, _end)
+
+
+def _signals():
     """Return the signals that ask to end, without those that the process was started to ignore (nohup)."""
     names = ("SIGINT", "SIGTERM", "SIGHUP")  # the last is unknown to Windows
     numbers = [getattr(signal, name) for name in names if hasattr(signal, name)]
     return [number for number in numbers if signal.getsignal(number) is not signal.SIG_IGN]
 
 
-def end_on_signals():
-    """Let signals that ask to end do so without a word, when there is nothing left to do but to leave."""
-    for number in _heard():
-        signal.signal(number, _end)
-
-
-def _stop(number, frame):
+def _stop(*_):
     end_on_signals()
-    # A signal that comes just before a system call waits for its end; a thread that reads numbers does not.
-    heard, told = socket.socketpair()
-    told.setblocking(False)
-    signal.set_wakeup_fd(told.fileno(), warn_on_full_buffer=False)
-    # Not by `threading`, whose locks may be held just now.
-    _thread.start_new_thread(_end_soon, (heard, told, bytes(_heard())))
     raise Stopped
-
-
-def _end_soon(heard, told, numbers):
-    """End at the next signal that asks for it, or after a while; `told` is only kept open."""
-    last = time.monotonic() + GRACE
-    while (left := last - time.monotonic()) > 0.0:
-        heard.settimeout(left)
-        with suppress(TimeoutError):
-            if any(number in numbers for number in heard.recv(64)):
-                break
-    _end()
 
 
 def _end(*_):
@@ -171,7 +99,7 @@ def _end(*_):
 
 @dataclass(frozen=True)
 class Voice:
-    """The streams and the form of what a command says.
+    """How a command prints.
 
     Attributes
     ----------
@@ -188,12 +116,12 @@ class Voice:
     debug: bool = False
 
     def note(self, text):
-        """Say something on stderr that is no result."""
+        """Print something on stderr that is no result."""
         if not self.quiet:
             typer.echo(text, err=True)
 
     def result(self, record, text):
-        """Say a result: the record for machines, the text for people."""
+        """Print a result: the record for machines, the text for people."""
         if self.as_json:
             _print(json.dumps(record, default=_plain, allow_nan=False))
         elif not self.quiet:
@@ -201,51 +129,28 @@ class Voice:
 
     @contextmanager
     def table(self, out):
-        """Yield ``write(header, rows)`` for a table that comes in pieces: CSV, or a JSON list of records.
+        """Yield ``write(header, rows)`` for a table that comes in pieces.
 
-        It goes to stdout if `out` is None, else to this file, CSV, which is there when all is written.
+        It goes to the file `out` as CSV, which is there when all is written; else to stdout, as CSV or JSON.
         """
-        if out is None:
-            yield from self._table_said()
-            return
         from localmkl._files import writing_whole
 
-        begun = False
-        with writing_whole(out) as file:
+        begun, records = False, []
+        with nullcontext() if out is None else writing_whole(out) as file:
 
             def write(header, rows):
                 nonlocal begun
-                file.write(as_csv(None if begun else header, rows).encode())
-                begun = True
+                text, begun = as_csv(None if begun else header, rows), True
+                if file is not None:
+                    file.write(text.encode())
+                elif self.as_json:
+                    records.extend(dict(zip(header, row, strict=True)) for row in rows)
+                else:
+                    _print(text, nl=False)
 
             yield write
-
-    def _table_said(self):
-        begun = False
-
-        def write(header, rows):
-            nonlocal begun
-            if self.as_json:
-                records = [dict(zip(header, row, strict=True)) for row in rows]
-                _print((", " if begun else "[") + json.dumps(records, allow_nan=False)[1:-1], nl=False)
-            else:
-                _print(as_csv(None if begun else header, rows), nl=False)
-            begun = True
-
-        yield write
-        if self.as_json:
-            _print("]")
-
-    @contextmanager
-    def working(self, text):
-        """Show that something goes on, where stderr is a terminal."""
-        if self.quiet or not sys.stderr.isatty():
-            yield
-            return
-        from rich.console import Console
-
-        with Console(stderr=True).status(text):
-            yield
+        if out is None and self.as_json:
+            _print(json.dumps(records, allow_nan=False))
 
     @contextmanager
     def counting(self, text):
@@ -263,6 +168,8 @@ class Voice:
     @contextmanager
     def plainly(self):
         """Turn exceptions into a sentence and an exit code, and warnings into a line."""
+        from localmkl.backends.compiling import tell as before_compiling
+
         with warnings.catch_warnings():
             warnings.simplefilter("default", UserWarning)
             for kind in (RuntimeWarning, FutureWarning):  # of NumPy and others: results are checked for NaN
@@ -270,8 +177,9 @@ class Voice:
             # Of workers that were replaced and tasks that are small: nothing that is to be done about.
             warnings.filterwarnings("ignore", category=UserWarning, module=r"joblib\.")
             warnings.showwarning = _shown_once()
-            if sys.stderr.isatty():
-                tell(lambda: self.note(COMPILING))
+            before_compiling(
+                lambda: self.note("The first fit compiles numerical code once; this takes some seconds.")
+            )
             try:
                 yield
             except (typer.Exit, typer.Abort):
@@ -307,7 +215,7 @@ def as_csv(header, rows):
 
 
 def _print(text, nl=True):
-    """Say something on stdout, all of it now."""
+    """Print on stdout, all of it now."""
     try:
         typer.echo(text, nl=nl)
         sys.stdout.flush()
@@ -328,7 +236,7 @@ def sentence(error):
     """
     if isinstance(error, OSError) and error.errno is not None:
         called = "A temporary file" if error.filename is None else repr(str(error.filename))
-        return _shortened(f"{called} {_os_reason(error)}")
+        return f"{called} {_os_reason(error)}"
     if isinstance(error, EXPECTED):
         return spoken(str(error)) or type(error).__name__
     return f"unexpected {type(error).__name__}: {error}; please report it, with what --debug shows."
@@ -336,24 +244,14 @@ def sentence(error):
 
 def spoken(text):
     """Return a message of the package in one line and in the words of the command line."""
+    from localmkl.cli.options import OPTIONS as KNOWN
+
     text = " ".join(text.split())
-    for written, said in SPOKEN.items():
-        text = text.replace(written, said)
-    text = re.sub(r"`grams\[(\d+)\]`", lambda found: f"Gram {int(found[1]) + 1}", text)
-    text = re.sub(r"\b[A-Z]\w+\b", lambda found: _kernel_words().get(found[0], found[0]), text)
-    return _shortened(re.sub(r"`(\w+)`", r"\1", text))
-
-
-def _shortened(text):
-    half = LONGEST_SENTENCE // 2
-    return text if len(text) <= LONGEST_SENTENCE else f"{text[:half]} ... {text[-half:]}"
-
-
-def _kernel_words():
-    """Return the words for kernel classes."""
-    from localmkl.cli.words import KERNELS
-
-    return {kind: word for word, (kind, _) in KERNELS.items()}
+    for written, replacement in SPOKEN.items():
+        text = text.replace(written, replacement)
+    text = re.sub(r"`grams\[(\d+)\]`", lambda found: f"kernel matrix {int(found[1]) + 1}", text)
+    text = re.sub(r"`(\w+)`", lambda found: f"--{found[1]}" if found[1] in KNOWN else found[1], text)
+    return text if len(text) <= 1000 else f"{text[:500]} ... {text[-500:]}"
 
 
 def _os_reason(error):
@@ -364,7 +262,7 @@ def _os_reason(error):
     if isinstance(error, IsADirectoryError):
         return "must be a file, it is a folder."
     if error.errno in FULL:
-        return f"cannot be written: {FULL[error.errno]} or choose another place, and give the command again."
+        return "cannot be written, there is no room; make room, or choose another place."
     return f"cannot be used: {error.strerror}."
 
 
@@ -372,7 +270,7 @@ def _shown_once():
     """Return what shows warnings, each text once: commands ask models for several things of the same rows."""
     told = set()
 
-    def show(message, category, filename, lineno, file=None, line=None):
+    def show(message, *_, **__):
         if str(message) not in told:
             told.add(str(message))
             typer.echo(f"Warning: {spoken(str(message))}", err=True)
