@@ -190,33 +190,23 @@ class Content:
     @property
     def gaps(self):
         """Numbers of missing cells by column, of those that have some and are not left out."""
-        if self.whole is not None:
-            return {
-                name: count for name, count in self.whole.gaps.items() if name in self.used().rows.columns
-            }
         if self.parts is not None:
-            return {
-                f"{view}: {name}": count
-                for view, part in self.parts.items()
-                for name, count in part.gaps.items()
-            }
+            gaps = {view: part.gaps for view, part in self.parts.items()}
+            return {f"{view}: {name}": count for view, own in gaps.items() for name, count in own.items()}
         if self.kind != TABLE:
             return {}
-        counts = self.used().rows.isna().sum()
-        return {name: int(count) for name, count in counts[counts > 0].items()}
+        counts = self.used().rows.isna().sum() if self.whole is None else self.whole.gaps
+        names = set(self.used().rows.columns)
+        return {name: int(count) for name, count in counts.items() if count and name in names}
 
     def fills(self):
         """Return number and filling of the missing cells by column: a median, or the most frequent word."""
-        if self.parts is not None:
-            return {
-                f"{view}: {name}": filled
-                for view, part in self.parts.items()
-                for name, filled in part.fills().items()
-            }
         found = {}
-        for name, count in self.gaps.items():
-            column = self.rows[name].dropna()
-            found[name] = [count, float(column.median()) if column.dtype.kind in "iufb" else column.mode()[0]]
+        for view, part in ({"": self} if self.parts is None else self.parts).items():
+            for name, count in part.gaps.items():
+                column = part.rows[name].dropna()
+                fill = float(column.median()) if column.dtype.kind in "iufb" else column.mode()[0]
+                found[f"{view}: {name}" if view else name] = [count, fill]
         return found
 
     def used(self):
@@ -340,14 +330,9 @@ def read_labelled(path, asked):
     if len(without) > MOST_UNLABELLED * len(content):
         refuse_gap(content, asked, "target", without[0])
     if len(without):
-        shown = without if len(without) <= 10 else [*without[:9], without[-1]]
-        names = content.names
-        if names is None:  # lines, of those alone that are shown: each is looked up in the file
-            names = np.full(len(content), "", dtype=object)
-            names[shown] = [content.place(row, None)[0] for row in shown]
-        said = f"Left out, without a label: {counted(names[without].tolist())}."
-        kept = content.take(np.delete(np.arange(len(content)), without))
-        content = replace(kept, said=(*content.said, said))
+        names = [f"row {row}" for row in without] if content.names is None else content.names[without]
+        content = content.take(np.delete(np.arange(len(content)), without))
+        content = replace(content, said=(f"Left out, without a label: {counted(names)}.",))
     content = replace(content, y=as_labels(content.y.tolist()))
     if content.groups is not None and None in content.groups.tolist():
         refuse_gap(content, asked, "groups", content.groups.tolist().index(None))
@@ -399,7 +384,7 @@ def contents(path, asked, *, labelled, letters=None):
         both = ((path, POSITIVE), (asked.negative, NEGATIVE))
         found = (part for one, label in both for part in _sequences(Path(one), asked, letters, label))
     for content in found:
-        yield replace(content, numbers=np.arange(first, first + len(content)))
+        yield content if letters is None else replace(content, numbers=np.arange(first, first + len(content)))
         first += len(content)
 
 

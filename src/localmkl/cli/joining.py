@@ -51,12 +51,8 @@ def named_files(texts):
     for text in map(str, texts):
         named = None if os.path.exists(text) else _NAMED.fullmatch(text)
         path = Path(text if named is None else named["path"])
-        if len(texts) > 1 and not path.suffix:
-            raise Misuse(
-                f"Files must be named with their endings, got {text!r}; write lists with commas, as 0.1,1,10"
-                ", and names with spaces in quotes."
-            )
-        view = _stem(path) if named is None else named["view"].strip()
+        stem = Path(path.stem if path.suffix.lower() in OPENERS else path.name).stem
+        view = stem if named is None else named["view"].strip()
         if view in files:
             raise Misuse(
                 f"Views must have different names, {str(files[view])!r} and {str(path)!r} are both {view!r}; "
@@ -64,10 +60,6 @@ def named_files(texts):
             )
         files[view] = path
     return files
-
-
-def _stem(path):
-    return Path(path.stem if path.suffix.lower() in OPENERS else path.name).stem
 
 
 def are_views(files):
@@ -97,41 +89,45 @@ def read_joined(files, asked, *, labelled):
     """
     from localmkl.views import Views
 
-    _check_options(files, asked)
+    kinds = {kind_of(path) for path in files.values()}
+    if GRAMS in kinds or asked.variable is not None or asked.negative is not None:
+        raise Misuse("Gram files, --variable and --negative do not go with other files; give one file alone.")
+    if TABLE in kinds and asked.names is None:
+        raise Misuse(
+            "Several files are views of the same samples, joined by the names of their rows; give these as "
+            "--names COLUMN, or put rows of other samples into one file."
+        )
     found = {view: part for name, path in files.items() for view, part in _read(name, path, asked).items()}
-    for part in found.values():
-        _check_names(part)
+    target = asked.target or ("label" if kinds == {SEQUENCES} else None)
     if asked.labels is not None:
         labels = read_label_file(asked.labels)
     else:
-        target = asked.target or _label_key(found)
         labels = _by_name("y", "--target", target, found, labelled or target in asked.insisted)
     groups = _by_name("groups", "--groups", asked.groups, found, labelled and asked.groups is not None)
     parts = {view: part for view, part in found.items() if part.rows is not None}
     if not parts:
         raise ValueError(f"At least one file must hold more than names and labels, got {listed(files)}.")
-    chosen, said = _samples(found, parts, labels if labelled else None)
-    without = [name for name in chosen if labelled and asked.groups is not None and name not in groups]
+    numbers, said = _samples(found, parts, labels if labelled else None)
+    without = [name for name in numbers if labelled and asked.groups is not None and name not in groups]
     if without:
         raise ValueError(
             f"Every sample must have a group, {asked.groups!r} names none for {counted(without)}."
         )
-    numbers = {name: place for place, name in enumerate(chosen)}
-    parts = {view: tidy(_restricted(part, numbers), asked) for view, part in parts.items()}
-    places = {
-        view: np.array([numbers[name] for name in part.names], dtype=int) for view, part in parts.items()
-    }
-    views = {view: (part.rows, places[view]) for view, part in parts.items()}
-    has = np.array([name in labels for name in chosen], dtype=bool)
-    y = as_labels([labels[name] for name in chosen if name in labels]) if has.any() else None
+    views = {}
+    for view, part in parts.items():
+        rows = np.array([row for row, name in enumerate(part.names) if name in numbers], dtype=int)
+        parts[view] = tidy(replace(part.take(rows), y=None, groups=None), asked)
+        views[view] = parts[view].rows, np.array([numbers[name] for name in part.names[rows]], dtype=int)
+    has = np.array([name in labels for name in numbers], dtype=bool)
+    y = as_labels([labels[name] for name in numbers if name in labels]) if has.any() else None
     content = Content(
         next(iter(files.values())),
         VIEWS,
-        Views(views, n_samples=len(chosen)),
+        Views(views, n_samples=len(numbers)),
         with_gaps(y, has),
-        np.array(chosen, dtype=object),
+        np.array(list(numbers), dtype=object),
         header=asked.header,
-        groups=np.array([groups.get(name) for name in chosen], dtype=object) if groups else None,
+        groups=np.array([groups.get(name) for name in numbers], dtype=object) if groups else None,
         parts=parts,
         files=tuple(files.values()),
         said=tuple(said),
@@ -139,27 +135,12 @@ def read_joined(files, asked, *, labelled):
     return looked_at(content) if labelled else content
 
 
-def _check_options(files, asked):
-    kinds = {kind_of(path) for path in files.values()}
-    if GRAMS in kinds:
-        raise Misuse("Gram files are not joined with others: their rows have no names; give one alone.")
-    if TABLE in kinds and asked.names is None:
-        raise Misuse(
-            "Several files are views of the same samples, joined by the names of their rows; give these as "
-            "--names COLUMN, or put rows of other samples into one file."
-        )
-    if asked.variable is not None or asked.negative is not None:
-        raise Misuse("--variable is for Gram files, --negative for two FASTA files alone.")
-
-
 def _read(view, path, asked):
-    """Return the contents of a file by view, rows None where a table holds only labels, groups and names."""
+    """Return the contents of a file by view; rows None where a table holds only labels, groups and names."""
     kind = kind_of(path)
-    if kind in (TABLE, SEQUENCES):
-        insisted = frozenset([asked.names])
-        (part,) = contents(path, replace(asked, labels=None, insisted=insisted), labelled=False)
-        return {view: _if_any(part)}
-    if kind == MATRIX:
+    if kind == OMICS:
+        found = _read_omics(view, path, asked)
+    elif kind == MATRIX:
         from localmkl.datasets import read_matrix
 
         rows, names = read_matrix(path)
@@ -168,20 +149,21 @@ def _read(view, path, asked):
                 f"{str(path)!r} must have the names of its rows beside it, one a line, in a file of its name "
                 "that ends in .names, got none."
             )
-        return {view: Content(path, MATRIX, rows, None, names)}
-    return _read_omics(view, path, asked)
-
-
-def _if_any(part):
-    """Return a part without rows, labels or groups of which there are none."""
-    found = {
-        what: None
-        for what in ("y", "groups")
-        if getattr(part, what) is not None and not any(value is not None for value in getattr(part, what))
-    }
-    if part.kind == TABLE and not part.rows.shape[1]:
-        found["rows"] = None
-    return replace(part, **found)
+        found = {view: Content(path, MATRIX, rows, None, names)}
+    else:
+        insisted = frozenset([asked.names])
+        (part,) = contents(path, replace(asked, labels=None, insisted=insisted), labelled=False)
+        found = {view: replace(part, rows=part.rows if np.size(part.rows) else None)}
+    for part in found.values():
+        names = Counter(part.names.tolist())
+        wrong = [name for name, count in names.items() if count > 1 or not name]
+        if wrong:
+            place, _ = part.place(part.names.tolist().index(wrong[0]), None)
+            raise ValueError(
+                f"{str(path)!r}, {place}: every row must have a name, which comes once, got {listed(wrong)}; keep "
+                "one row of each."
+            )
+    return found
 
 
 def _read_omics(view, path, asked):
@@ -204,43 +186,19 @@ def _read_omics(view, path, asked):
     return found
 
 
-def _check_names(part):
-    """Raise unless every row of a file has a name of its own."""
-    names = part.names.tolist()
-    if None in names or "" in names:
-        place, _ = part.place(next(row for row, name in enumerate(names) if not name), None)
-        raise ValueError(f"{str(part.path)!r}, {place}: every row must have a name, got none.")
-    twice = [name for name, count in Counter(names).items() if count > 1]
-    if twice:
-        raise ValueError(
-            f"{str(part.path)!r}: every name must come once, got {listed(twice)} several times; keep one row "
-            "of each."
-        )
-
-
-def _label_key(parts):
-    """Return the key of labels in headers, where all files are of sequences."""
-    return "label" if all(part.kind == SEQUENCES for part in parts.values()) else None
-
-
 def _by_name(what, option, name, parts, needed):
     """Return labels or groups by the names of samples, as they are written, empty where there are none."""
-    holders = [part for part in parts.values() if getattr(part, what) is not None]
-    if len(holders) == 1:
-        (holder,) = holders
-        pairs = zip(holder.names, getattr(holder, what), strict=True)
-        found = {sample: value for sample, value in pairs if value is not None}
-        if not needed or len(found) >= (1.0 - MOST_UNLABELLED) * len(holder.names):
-            return found
-    if holders:
-        came = (
-            f"it is in {listed([part.path for part in holders])}"
-            if len(holders) > 1
-            else "it is nearly empty"
-        )
-        raise ValueError(f"{option} must name a column of one of the files, with values; {name!r}: {came}.")
-    if not needed:
-        return {}
+    found = {}
+    for part in parts.values():
+        values = [] if getattr(part, what) is None else getattr(part, what).tolist()
+        own = {sample: value for sample, value in zip(part.names, values, strict=False) if value is not None}
+        if needed and 0 < len(own) < (1.0 - MOST_UNLABELLED) * len(values):
+            raise ValueError(f"{option} must name a column with values, {name!r} is nearly empty.")
+        if found and own:
+            raise ValueError(f"{option} must name a column of one file, {name!r} is in several; keep one.")
+        found |= own
+    if found or not needed:
+        return found
     columns = {str(part.path): list(part.obs or getattr(part.rows, "columns", ())) for part in parts.values()}
     shown = "; ".join(f"{path!r} has {listed(names) or 'no columns'}" for path, names in columns.items())
     hint = "." if name is None else meant(name, [one for names in columns.values() for one in names])
@@ -250,27 +208,19 @@ def _by_name(what, option, name, parts, needed):
 
 
 def _samples(found, parts, labels):
-    """Return the names of the samples to use, and what is said of those that are not."""
+    """Return the samples to use, by name with their numbers, and what is said of those that are not."""
+    names = dict.fromkeys(name for part in found.values() for name in part.names)
     seen = {name for part in parts.values() for name in part.names}
-    names = list(dict.fromkeys(name for part in found.values() for name in part.names))
     lonely = [name for name in names if name not in seen]
-    said = [f"Left out, in no file but that of the labels: {counted(lonely)}."] if lonely else []
-    chosen = [name for name in names if name in seen]
-    if labels is None:
-        return chosen, said
-    without = [name for name in chosen if name not in labels]
-    chosen = [name for name in chosen if name in labels]
+    without = [name for name in names if labels is not None and name in seen and name not in labels]
+    chosen = [name for name in names if name in seen and (labels is None or name in labels)]
     for part in parts.values():
-        if not set(part.names) & set(chosen):
+        if set(chosen).isdisjoint(part.names):
             raise ValueError(
                 f"No row of {str(part.path)!r} ({listed(part.names, 3)}) belongs to a sample with a label "
-                f"({listed(labels, 3)}); names must be equal letter by letter, and rows of other samples are "
-                "put into one file."
+                f"({listed(labels or (), 3)}); names must be equal letter by letter, and rows of other samples "
+                "are put into one file."
             )
-    return chosen, said + ([f"Left out, without a label: {counted(without)}."] if without else [])
-
-
-def _restricted(part, wanted):
-    """Return a view with the rows of some samples alone."""
-    rows = np.array([row for row, name in enumerate(part.names) if name in wanted], dtype=int)
-    return replace(part.take(rows), y=None, groups=None)
+    said = [f"Left out, in no file but that of the labels: {counted(lonely)}."] if lonely else []
+    said += [f"Left out, without a label: {counted(without)}."] if without else []
+    return {name: number for number, name in enumerate(chosen)}, said

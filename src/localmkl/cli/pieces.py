@@ -1,10 +1,10 @@
 """Large files: read in pieces, once for labels and a sample, then again for what is made of the rows."""
 
-import os
 import re
 from collections import Counter
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -29,8 +29,6 @@ class Whole:
     asked : Asked
     y : ndarray of shape (n_rows,)
     groups : ndarray of shape (n_rows,), or None
-    stamps : list
-        What the files were when they were read.
     gaps : dict of str to int
         Numbers of missing cells by column.
     """
@@ -39,26 +37,11 @@ class Whole:
     asked: Asked
     y: np.ndarray
     groups: np.ndarray | None
-    stamps: list
     gaps: dict
 
     def pieces(self):
         """Yield the rows again, piece by piece."""
         return read_pieces(self.path, self.asked)
-
-    def check_unchanged(self):
-        """Raise if a file is not what it was when it was first read."""
-        for now, (path, *before) in zip(stamps_of(self.path, self.asked), self.stamps, strict=True):
-            if now[1:] != before:
-                raise ValueError(
-                    f"{path!r} has changed while it was read; give the command again when it is complete."
-                )
-
-
-def stamps_of(path, asked):
-    """Return name, size and time of change of each file that is read."""
-    stats = [(str(one), os.stat(one)) for one in (path, asked.negative, asked.labels) if one is not None]
-    return [[name, stat.st_size, stat.st_mtime_ns] for name, stat in stats]
 
 
 def read_pieces(path, asked, *, labelled=True):
@@ -80,7 +63,7 @@ def read_pieces(path, asked, *, labelled=True):
 
 def survey(path, asked, *, size, seed, voice):
     """Read a large training file once; return the content of a sample of its rows, and the whole with it."""
-    path, stamps, sample = Path(path), stamps_of(path, asked), Sample(max(size, SAMPLE_ROWS), seed)
+    path, sample = Path(path), Sample(max(size, SAMPLE_ROWS), seed)
     columns: dict[str, list] = {"y": [], "groups": []}
     texts: dict = {}
     gaps: Counter[str] = Counter()
@@ -97,8 +80,7 @@ def survey(path, asked, *, size, seed, voice):
             n_rows += len(piece)
             show(n_rows, None)
     groups = np.array(columns["groups"], dtype=object) if columns["groups"] else None
-    whole = Whole(path, asked, as_labels(columns["y"]), groups, stamps, dict(gaps))
-    whole.check_unchanged()
+    whole = Whole(path, asked, as_labels(columns["y"]), groups, dict(gaps))
     return looked_at(replace(tidy(sample.content(whole), asked), left_out=row_names))
 
 
@@ -107,7 +89,8 @@ class Sample:
 
     def __init__(self, size, seed):
         self.size, self.rng = size, np.random.default_rng(seed)
-        self.first = self.rows = None
+        self.first: Any = None
+        self.rows: Any = None
         self.keys, self.numbers = np.empty(0), np.empty(0, dtype=int)
 
     def add(self, piece):

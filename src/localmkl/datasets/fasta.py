@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, nullcontext
+from contextlib import closing
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -88,18 +88,23 @@ def read_fasta(
 
 def fasta_pieces(path: FilePath, letters: int | None = None) -> Iterator[Records]:
     """Yield the records of a FASTA file in pieces of at least so many letters; by default all at once."""
-    piece, size = Records([], [], [], []), 0
-    lines = text_lines(path) if letters is not None else read_text(path).splitlines()
-    with closing(lines) if letters is not None else nullcontext():
+    if letters is None:
+        yield _columns(list(_records(path, read_text(path).splitlines())))
+        return
+    piece, size = [], 0
+    with closing(text_lines(path)) as lines:
         for record in _records(path, lines):
-            for column, value in zip(piece, record, strict=True):
-                column.append(value)
+            piece.append(record)
             size += len(record[-1])
-            if letters is not None and size >= letters:
-                yield piece
-                piece, size = Records([], [], [], []), 0
-    if piece.names:
-        yield piece
+            if size >= letters:
+                yield _columns(piece)
+                piece, size = [], 0
+    if piece:
+        yield _columns(piece)
+
+
+def _columns(records: list[tuple[str, int, str, str]]) -> Records:
+    return Records(*map(list, zip(*records, strict=True)))
 
 
 def _records(path: FilePath, lines: Iterable[str]) -> Iterator[tuple[str, int, str, str]]:
