@@ -12,6 +12,14 @@ logo_heights                   which letters speak for a class
 Where a model has ``gate="groups"`` and no column of its rows holds them, functions of rows take `groups`.
 """
 
+from localmkl.explain.effects import (
+    ColumnEffect,
+    Effects,
+    column_effects,
+    decision_names,
+    effects,
+    effects_of,
+)
 from localmkl.explain.letters import (
     decision_part,
     logo_heights,
@@ -30,6 +38,7 @@ from localmkl.explain.models import (
     groups_of,
     has_groups,
     histories,
+    is_precomputed,
     kernel_contributions,
     kernel_family,
     kernel_names,
@@ -46,15 +55,22 @@ from localmkl.explain.models import (
 )
 
 __all__ = [
+    "ColumnEffect",
+    "Effects",
     "SampleMap",
     "bare_kernels",
     "class_shares",
     "cluster_names",
+    "column_effects",
+    "decision_names",
     "decision_part",
     "described_loss",
+    "effects",
+    "effects_of",
     "groups_of",
     "has_groups",
     "histories",
+    "is_precomputed",
     "kernel_contributions",
     "kernel_family",
     "kernel_names",

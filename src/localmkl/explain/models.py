@@ -16,6 +16,7 @@ from localmkl.estimators.base import BaseMKL
 from localmkl.estimators.factors import FeatureRows
 from localmkl.estimators.gating import FeatureGateKernel, GateKernel
 from localmkl.estimators.groups import Grouped, GroupGate, rows_of, with_groups
+from localmkl.estimators.reading import PRECOMPUTED
 from localmkl.kernels.stack import take_rows
 from localmkl.kernels.viewed import ViewKernel
 from localmkl.solvers.losses import CLASSIFICATION, REGRESSION
@@ -336,6 +337,18 @@ def has_groups(model: BaseMKL) -> bool:
     False
     """
     return hasattr(model, "groups_")
+
+
+def is_precomputed(model: BaseMKL) -> bool:
+    """Return whether a model reads Gram matrices instead of rows.
+
+    Examples
+    --------
+    >>> from localmkl import MKLClassifier
+    >>> is_precomputed(MKLClassifier(kernels="precomputed")), is_precomputed(MKLClassifier())
+    (True, False)
+    """
+    return isinstance(model.kernels, str) and model.kernels == PRECOMPUTED
 
 
 def groups_of(model: BaseMKL, X: Rows = None) -> Array:

@@ -1,5 +1,6 @@
 """The certainty of a fitted model: of its weights, of its clusters, and of locality itself.
 
+held_out           what models say of rows that they have not seen: scores, effects, simpler models beside it
 stability          intervals of weights, kernels that are chosen again, clusters that are found again
 locality_test      whether a local model is better than MKL by more than chance
 compare_methods    several methods on shared splits, with intervals of the differences
@@ -12,7 +13,9 @@ Where a model has ``gate="groups"`` and no column of its rows holds them, functi
 from localmkl.inference.choosing import ClusterChoice, choose_clusters
 from localmkl.inference.comparing import Comparison, compare_methods
 from localmkl.inference.describing import ClusterTraits, Trait, describe_clusters
+from localmkl.inference.heldout import HeldOut, Matter, held_out
 from localmkl.inference.locality import LocalityTest, locality_test, permutation_p_value
+from localmkl.inference.scores import Score
 from localmkl.inference.selection import false_choices
 from localmkl.inference.stability import Stability, stability
 from localmkl.model_selection.t_test import corrected_t_test
@@ -21,7 +24,10 @@ __all__ = [
     "ClusterChoice",
     "ClusterTraits",
     "Comparison",
+    "HeldOut",
     "LocalityTest",
+    "Matter",
+    "Score",
     "Stability",
     "Trait",
     "choose_clusters",
@@ -29,6 +35,7 @@ __all__ = [
     "corrected_t_test",
     "describe_clusters",
     "false_choices",
+    "held_out",
     "locality_test",
     "permutation_p_value",
     "stability",

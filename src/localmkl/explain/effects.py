@@ -1,0 +1,476 @@
+"""Effects: which kernels, and which columns, move the decisions of a model.
+
+A decision f is a sum of contributions. The effect of one of them, g, is its share of the variance of f:
+
+    cov(g, f) / var(f)
+
+Effects sum to one. They are measured on rows, and they are small for a kernel with a large weight that says
+nothing about new rows. For a column inside a kernel, g(x) is f(x) - f(x with the column of another row).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import sparse
+from scipy.stats import rankdata
+from sklearn.base import is_classifier
+
+from localmkl._checks import is_missing
+from localmkl._sklearn import count_rows
+from localmkl._types import Array, Bools, Floats, Ints, MaybeNone, Rows
+from localmkl.estimators.groups import Grouped, rows_of, with_groups
+from localmkl.explain.models import cluster_names, kernel_names, local_memberships
+from localmkl.kernels.stack import take_rows
+from localmkl.views import Views, as_views
+
+if TYPE_CHECKING:
+    from localmkl.estimators.base import BaseMKL
+
+Place = tuple[str | None, int]
+"""The view of a column, None where the rows are one table, and its number there."""
+
+
+@dataclass(frozen=True)
+class Effects:
+    """Shares of the variance of decisions, by decision, part and kernel (or column).
+
+    Parameters
+    ----------
+    shares : ndarray of shape (n_decisions, n_parts, n_kernels)
+        Over all rows. For kernels they sum to one for each decision.
+    within : ndarray of shape (n_decisions, n_parts, n_kernels)
+        Among the rows of the part: rows are weighted by their membership. For the shared part, over all rows.
+    errors : ndarray of shape (n_decisions, n_parts, n_kernels)
+        Standard errors of `within` for other rows of the same kind.
+    decisions, parts, kernels : list of str
+        Names of classes (one for two classes and for regression), parts, and kernels (or columns).
+
+    Examples
+    --------
+    >>> from localmkl import CLMKLClassifier
+    >>> from localmkl.datasets import make_localized
+    >>> X, y = make_localized(80, random_state=0)[:2]
+    >>> found = effects(CLMKLClassifier(random_state=0).fit(X[:60], y[:60]), X[60:])
+    >>> found.shares.shape, round(float(found.shares.sum()), 6)
+    ((1, 3, 4), 1.0)
+    """
+
+    shares: np.ndarray
+    within: np.ndarray
+    errors: np.ndarray = field(repr=False)
+    decisions: list[str]
+    parts: list[str]
+    kernels: list[str]
+
+
+def effects(model: BaseMKL, X: Rows, groups: ArrayLike | None = None) -> Effects:
+    """Return the effect of each kernel in each part on the decisions for some rows.
+
+    Parameters
+    ----------
+    model : fitted estimator
+    X : rows, or cross-Grams when precomputed
+        Rows that the model was not trained on: training rows flatter flexible kernels.
+    groups : array-like of shape (n_samples,), optional
+
+    Returns
+    -------
+    Effects
+    """
+    X = with_groups(X, groups)
+    local = local_memberships(model, model.memberships(X))
+    return effects_of(
+        model.contributions(X),
+        local,
+        decisions=decision_names(model),
+        parts=cluster_names(model),
+        kernels=kernel_names(model),
+    )
+
+
+def effects_of(
+    contributions: Floats,
+    memberships: Floats | None = None,
+    *,
+    strata: Ints | None = None,
+    totals: Floats | None = None,
+    decisions: Sequence[str] | None = None,
+    parts: Sequence[str] | None = None,
+    kernels: Sequence[str] | None = None,
+) -> Effects:
+    """Return effects from an array of contributions.
+
+    Parameters
+    ----------
+    contributions : ndarray of shape (n, n_decisions, n_parts, n_kernels), or without decisions
+    memberships : ndarray of shape (n, n_local), optional
+        Of the rows in the parts that are not shared. One column fewer than parts: the first part is shared.
+    strata : ndarray of int of shape (n,), optional
+        Rows that one model decided, such as folds: only differences within a stratum count.
+    totals : ndarray of shape (n, n_decisions), optional
+        The decisions; by default the sums of the contributions.
+    decisions, parts, kernels : sequence of str, optional
+        Names.
+
+    Returns
+    -------
+    Effects
+
+    Examples
+    --------
+    >>> parts = np.array([[[1.0, 0.1]], [[2.0, -0.1]], [[3.0, 0.1]], [[4.0, -0.1]]])
+    >>> effects_of(parts, kernels=["crp", "age"]).shares.round(2)
+    array([[[ 1.04, -0.04]]])
+    """
+    given = np.asarray(contributions, dtype=np.float64)
+    given = given[:, None] if given.ndim == 3 else given
+    n_rows, n_decisions, n_parts, n_kernels = given.shape
+    totals = given.sum(axis=(2, 3)) if totals is None else np.reshape(totals, (n_rows, n_decisions))
+    strata = np.zeros(n_rows, dtype=int) if strata is None else strata
+    every = np.ones(n_rows)
+    shares, errors = variance_shares(given, totals, every, strata)
+    within = shares.copy()
+    local = n_parts - (n_parts if memberships is None else memberships.shape[1])
+    for part in range(local, n_parts) if memberships is not None and n_parts > 1 else ():
+        own = slice(part, part + 1)
+        found = variance_shares(given[:, :, own], totals, memberships[:, part - local], strata)
+        within[:, own], errors[:, own] = found
+    return Effects(
+        shares=shares,
+        within=within,
+        errors=errors,
+        decisions=list(decisions or (f"decision {p + 1}" for p in range(n_decisions))),
+        parts=list(parts or (f"part {j + 1}" for j in range(n_parts))),
+        kernels=list(kernels or (f"kernel {m + 1}" for m in range(n_kernels))),
+    )
+
+
+def variance_shares(
+    contributions: Floats, totals: Floats, weights: Floats, strata: Ints
+) -> tuple[Floats, Floats]:
+    """Return shares of the variance of decisions among weighted rows, and their standard errors.
+
+    Parameters
+    ----------
+    contributions : ndarray of shape (n, n_decisions, ...)
+    totals : ndarray of shape (n, n_decisions)
+    weights : ndarray of shape (n,)
+    strata : ndarray of int of shape (n,)
+
+    Returns
+    -------
+    shares, errors : ndarray of shape (n_decisions, ...)
+        Zero where decisions do not differ.
+    """
+    shape, totals = contributions.shape[1:], _centred(totals, weights, strata)
+    parts = _centred(contributions.reshape(len(totals), totals.shape[1], -1), weights, strata)
+    variance = (weights[:, None] * totals**2).sum(axis=0)
+    size = np.where(variance > 0.0, variance, np.inf)[:, None]
+    shares = np.einsum("i,ipk,ip->pk", weights, parts, totals, optimize=True) / size
+    residual = parts * totals[:, :, None] - shares * (totals**2)[:, :, None]
+    errors = np.sqrt(np.einsum("i,ipk->pk", weights**2, residual**2)) / size
+    return shares.reshape(shape), errors.reshape(shape)
+
+
+def _centred(values: Floats, weights: Floats, strata: Ints) -> Floats:
+    """Return values less their weighted mean in each stratum."""
+    values = values.astype(np.float64)
+    for stratum in np.unique(strata):
+        own = strata == stratum
+        total = weights[own].sum()
+        if total > 0.0:
+            values[own] -= np.tensordot(weights[own], values[own], axes=1) / total
+    return values
+
+
+def decision_names(model: BaseMKL) -> list[str]:
+    """Return the names of decisions: of two classes the second, of more all, "prediction" of a regressor."""
+    if not is_classifier(model):
+        return ["prediction"]
+    classes = [str(label) for label in model.classes_.tolist()]
+    return classes[1:] if len(classes) == 2 else classes
+
+
+def numbered_columns(X: Rows) -> dict[str, Place]:
+    """Return the columns of a table, or of all tables among `Views`, by name; none of other rows.
+
+    Examples
+    --------
+    >>> numbered_columns(np.zeros((3, 2)))
+    {'column 0': (None, 0), 'column 1': (None, 1)}
+    """
+    X = as_views(rows_of(X))
+    if isinstance(X, Views):
+        found = {view: X.columns(view) for view in X.names if len(np.shape(X.tables[view])) == 2}
+        named = {view: range(own) if isinstance(own, int) else own or [] for view, own in found.items()}
+        return {f"{view}: {name}": (view, c) for view, own in named.items() for c, name in enumerate(own)}
+    if hasattr(X, "columns") and hasattr(X, "iloc"):
+        return {str(name): (None, c) for c, name in enumerate(X.columns)}
+    dense = isinstance(X, np.ndarray) and X.ndim == 2
+    return {f"column {c}": (None, c) for c in range(X.shape[1])} if dense else {}
+
+
+def column_values(X: Rows, place: Place) -> Array:
+    """Return the cells of a column, None or NaN where they are missing, (n,)."""
+    X = as_views(rows_of(X))
+    view, number = place
+    if view is not None:
+        cells = np.full(len(X), np.nan, dtype=object)
+        if X.present(view).any():
+            cells[X.present(view)] = _cells(X.rows(view), number)
+        return cells
+    return _cells(X, number)
+
+
+def _cells(table: Any, number: int) -> Array:
+    if hasattr(table, "iloc"):
+        return table.iloc[:, number].to_numpy()
+    return table[:, [number]].toarray().ravel() if sparse.issparse(table) else table[:, number]
+
+
+def shuffled(X: Rows, place: Place, order: Ints) -> Rows:
+    """Return rows with the cells of one column taken from other rows; the rest, and groups, stay.
+
+    Rows that have the view of the column take the cell of one that has it.
+
+    Examples
+    --------
+    >>> shuffled(np.array([[1.0, 2.0], [3.0, 4.0]]), (None, 1), np.array([1, 0]))
+    array([[1., 4.],
+           [3., 2.]])
+    """
+    return _recombined(X, [(place, order)])
+
+
+def _recombined(X: Rows, changes: Sequence[tuple[Place, Ints]]) -> Rows:
+    """Return the rows once for each change, one after the other: a column with cells of other rows."""
+    if isinstance(X, Grouped):
+        return Grouped(_recombined(X.rows, changes), np.tile(X.groups, len(changes)))
+    X = as_views(X)
+    n_rows = count_rows(X)
+    if not isinstance(X, Views):
+        own: Any = [(number, order) for (_, number), order in changes]
+        return _with_columns(take_rows(X, np.tile(np.arange(n_rows), len(changes))), n_rows, own)
+    X = X[np.tile(np.arange(n_rows), len(changes))].compact()
+    for view in dict.fromkeys(of for (of, _), _ in changes):
+        present = X.present(view)[:n_rows]
+        places = np.cumsum(present) - 1  # of rows among those that have the view
+        own = [(number if of == view else None, places[order[present]]) for (of, number), order in changes]
+        X = X.replaced(view, _with_columns(X.tables[view], int(present.sum()), own))
+    return X
+
+
+def _with_columns(table: Any, n_rows: int, changes: Sequence[tuple[int | None, Ints]]) -> Any:
+    """Return a table of blocks, in each of them one column (or none) with cells of other rows."""
+    changed = table.tolil() if sparse.issparse(table) else table.copy()
+    by_column: dict[int, Ints] = {}
+    for block, (number, order) in enumerate(changes):
+        if number is None:
+            continue
+        rows = by_column.setdefault(number, np.arange(len(changes) * n_rows))
+        rows[block * n_rows : (block + 1) * n_rows] = block * n_rows + order
+    for number, rows in by_column.items():
+        if hasattr(table, "iloc"):
+            changed.isetitem(number, table.iloc[:, number].take(rows).to_numpy())
+        else:
+            changed[:, number] = table[rows, number]
+    return changed.tocsr() if sparse.issparse(table) else changed
+
+
+def column_contributions(
+    model: BaseMKL, X: Rows, places: Sequence[Place], *, n_shuffles: int = 1, random_state: int = 0
+) -> Floats:
+    """Return what each column adds to the decisions for some rows, part by part.
+
+    That is the fall of the contributions where the column takes its value from another row, on average. For
+    a sum of functions of one column each, this is the function of the column, centred.
+
+    Parameters
+    ----------
+    model : fitted estimator
+    X : rows, with their groups where the model wants them
+    places : sequence of (view or None, number)
+    n_shuffles : int, default=1
+    random_state : int, default=0
+
+    Returns
+    -------
+    ndarray of shape (n, n_decisions, n_parts, n_columns)
+    """
+    rng = np.random.default_rng(random_state)
+    before = parts_of(model, X).sum(axis=-1)
+    found = np.zeros((*before.shape, len(places)))
+    for _ in range(n_shuffles):
+        changes = [(place, _derangement(_present(X, place[0]), rng)) for place in places]
+        after = parts_of(model, _recombined(X, changes)).sum(axis=-1)
+        after = after.reshape(len(places), *before.shape)
+        found += (before[..., None] - np.moveaxis(after, 0, -1)) / n_shuffles
+    return found
+
+
+def parts_of(model: BaseMKL, X: Rows) -> Floats:
+    """Return contributions with an axis for decisions, (n, n_decisions, n_parts, n_kernels)."""
+    found = model.contributions(X)
+    return found[:, None] if found.ndim == 3 else found
+
+
+def _present(X: Rows, view: str | None) -> Bools:
+    """Return which rows have a view; all have a table."""
+    X = rows_of(X)
+    return np.ones(count_rows(X), dtype=bool) if view is None else as_views(X).present(view)
+
+
+def _derangement(present: Bools, rng: np.random.Generator) -> Ints:
+    """Return an order in which no row that is present keeps its place: a cycle through all of them."""
+    cycle, order = rng.permutation(np.flatnonzero(present)), np.arange(len(present))
+    order[cycle] = np.roll(cycle, 1)
+    return order
+
+
+@dataclass(frozen=True)
+class ColumnEffect:
+    """The effect of one column on one decision.
+
+    Parameters
+    ----------
+    column : str
+    view : str or None
+    decision : str
+    share : float
+        Share of the variance of the decision.
+    direction : -1, 0, 1 or None
+        Whether larger values lower or raise the decision; 0 without an effect, None if it is not monotone.
+    values, curve : ndarray
+        Some values of the column, and the mean decision if all rows had them: partial dependence.
+    by_part : dict of str to float
+        Share by part, among the rows of the part.
+    """
+
+    column: str
+    view: str | None
+    decision: str
+    share: float
+    direction: int | MaybeNone
+    values: np.ndarray = field(repr=False)
+    curve: np.ndarray = field(repr=False)
+    by_part: dict[str, float]
+
+
+def column_effects(
+    model: BaseMKL,
+    X: Rows,
+    groups: ArrayLike | None = None,
+    *,
+    n_points: int = 20,
+    max_rows: int = 300,
+    random_state: int = 0,
+) -> list[ColumnEffect]:
+    """Return the effect of each column of a table (or of the tables among views), the largest first.
+
+    Parameters
+    ----------
+    model : fitted estimator
+    X : rows
+        Rows that the model was not trained on.
+    groups : array-like of shape (n_samples,), optional
+    n_points : int, default=20
+        Most values of a column on its curve.
+    max_rows : int, default=300
+        Most rows that are looked at.
+    random_state : int, default=0
+
+    Returns
+    -------
+    list of ColumnEffect
+        Empty for rows that are no table.
+
+    Examples
+    --------
+    >>> from localmkl import MKLClassifier
+    >>> from localmkl.datasets import make_localized
+    >>> X, y = make_localized(80, random_state=0)[:2]
+    >>> found = column_effects(MKLClassifier().fit(X[:60], y[:60]), X[60:])
+    >>> len(found), bool(found[0].share >= found[1].share)
+    (6, True)
+    """
+    X = with_groups(X, groups)
+    n_rows = count_rows(rows_of(X))
+    if n_rows > max_rows:
+        X = take_rows(X, np.sort(np.random.default_rng(random_state).permutation(n_rows)[:max_rows]))
+    places = numbered_columns(X)
+    if not places:
+        return []
+    parts = column_contributions(model, X, list(places.values()), random_state=random_state)
+    local = local_memberships(model, model.memberships(X))
+    totals = parts_of(model, X).sum(axis=(2, 3))
+    whole = effects_of(parts, local, totals=totals, parts=cluster_names(model), kernels=list(places))
+    every = []
+    for c, (name, place) in enumerate(places.items()):
+        values, curves = _dependence(model, X, place, n_points)
+        for p, decision in enumerate(decision_names(model)):
+            every.append(
+                ColumnEffect(
+                    column=name,
+                    view=place[0],
+                    decision=decision,
+                    share=float(whole.shares[p, :, c].sum()),
+                    direction=trend(column_values(X, place), parts[:, p, :, c].sum(axis=1)),
+                    values=values,
+                    curve=curves[:, p],
+                    by_part={part: float(whole.within[p, j, c]) for j, part in enumerate(whole.parts)},
+                )
+            )
+    return sorted(every, key=lambda effect: -effect.share)
+
+
+def _dependence(model: BaseMKL, X: Rows, place: Place, n_points: int) -> tuple[Array, Floats]:
+    """Return values of a column and the mean decisions if all rows that have it had each, (n_points, P)."""
+    cells = column_values(X, place)
+    known = np.flatnonzero([not is_missing(cell) for cell in cells.tolist()])
+    if not len(known):
+        return cells[:0], np.zeros((0, 1))
+    keys = cells[known].astype(str) if cells.dtype == object else cells[known]
+    first = np.unique(keys, return_index=True)[1]
+    chosen = known[first[np.unique(np.linspace(0, len(first) - 1, min(n_points, len(first))).astype(int))]]
+    every = parts_of(model, _recombined(X, [(place, np.full(len(cells), row)) for row in chosen]))
+    return cells[chosen], every.sum(axis=(2, 3)).reshape(len(chosen), len(cells), -1).mean(axis=1)
+
+
+def trend(cells: Array, parts: Floats, least: float = 0.6) -> int | None:
+    """Return whether a column raises (1) or lowers (-1) what it adds: the sign of a clear rank correlation.
+
+    Parameters
+    ----------
+    cells : ndarray of shape (n,)
+        Values of a column; words have no trend.
+    parts : ndarray of shape (n,)
+        What the column adds.
+    least : float, default=0.6
+        Correlation from which on a trend is clear.
+
+    Returns
+    -------
+    int or None
+        0 if the column adds the same to all rows, None if there is no clear trend.
+
+    Examples
+    --------
+    >>> trend(np.array([1.0, 2.0, 3.0]), np.array([0.1, 0.2, 0.4])), trend(np.array([1.0, 2.0]), np.zeros(2))
+    (1, 0)
+    """
+    try:
+        cells = cells.astype(np.float64)
+    except (TypeError, ValueError):
+        return None
+    known = np.isfinite(cells)
+    if not known.any() or np.ptp(parts[known]) == 0.0:
+        return 0
+    if np.ptp(cells[known]) == 0.0:
+        return None
+    found = float(np.corrcoef(rankdata(cells[known]), rankdata(parts[known]))[0, 1])
+    return int(np.sign(found)) if abs(found) >= least else None

@@ -1,0 +1,369 @@
+"""The one cross-validated answer about a model: what it says of rows that it has not seen.
+
+Each row is decided by a model that was fitted without it. Scores, intervals, effects and rival models all
+come from these decisions, so that one model has one figure wherever it is shown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, fields
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import is_classifier
+from sklearn.utils.validation import check_is_fitted
+
+from localmkl._checks import check_integer
+from localmkl._types import Array, Floats, MaybeNone, Rows, Targets
+from localmkl.estimators.probabilities import has_probabilities, probabilities
+from localmkl.explain import cluster_names, described_loss, kernel_names, shared_part
+from localmkl.explain.effects import Effects, decision_names, effects_of
+from localmkl.inference.crossfit import ONE_MODEL, SEPARATE, CrossFit
+from localmkl.inference.scores import Score, score_of
+
+EVERYWHERE = "everywhere"
+
+
+@dataclass(frozen=True)
+class Matter:
+    """One thing that matters: a column or kernel, where, and how much.
+
+    Parameters
+    ----------
+    kernel : str
+        Name of a column, or of a kernel (see `by`).
+    part : str
+        "everywhere", or the name of a group or cluster.
+    decision : str
+        The class whose decision is meant, or "prediction".
+    share : float
+        Share of the variance of the decisions for rows of the part.
+    low, high : float
+        95 % interval of it.
+    sure : bool
+        Whether it can be relied on for new rows.
+    direction : -1, 0, 1 or None
+        Whether larger values lower or raise the decision; None if that is not monotone or has no meaning.
+    by : {"column", "kernel"}
+    """
+
+    kernel: str
+    part: str
+    decision: str
+    share: float
+    low: float
+    high: float
+    sure: bool
+    direction: int | MaybeNone
+    by: str
+
+
+@dataclass(frozen=True)
+class HeldOut:
+    """What models that were fitted without a row say of it, and the same by simpler models.
+
+    Parameters
+    ----------
+    rows : ndarray of int of shape (n,)
+        Numbers of the rows that were decided.
+    y : ndarray of shape (n,)
+        Their targets.
+    fold : ndarray of int of shape (n,)
+        The fold in which each was held out.
+    decisions : ndarray of shape (n,) or (n, n_classes)
+    contributions : ndarray of shape (n, n_decisions, n_parts, n_kernels)
+    memberships : ndarray of shape (n, n_parts)
+    groups : ndarray of str of shape (n,), or None
+    rivals : dict of str to ndarray
+        Decisions of simpler models for the same rows.
+    skipped : dict of str to str
+        Simpler models that were left out, and why.
+    classes : ndarray or None
+        Of a classifier.
+    positive : object or None
+        Of two classes the one that positive decisions mean.
+    kernels, parts, decided : list of str
+        Names of kernels, parts and decisions.
+    shared : bool
+        Whether the first part is shared by all rows.
+    loss : str
+    probable : bool
+        Whether decisions stand for probabilities.
+    quantile : float or None
+        Of a quantile regression.
+    metric : str
+        The main metric.
+    how : str
+        How this was made, in a sentence.
+    columns : list of str
+        Columns of the rows, where these are tables with few of them.
+    column_parts : ndarray of shape (n, n_decisions, n_parts, n_columns), or None
+        What columns add to decisions; NaN in rows that were not looked at.
+    directions : ndarray of shape (n_decisions, n_parts, n_columns), or None
+        1 or -1 where a column raises or lowers decisions, 0 without an effect, NaN where it is not monotone.
+    kernel_columns : list of int
+        The column that each kernel reads alone, -1 of others.
+    """
+
+    rows: np.ndarray = field(repr=False)
+    y: np.ndarray = field(repr=False)
+    fold: np.ndarray = field(repr=False)
+    decisions: np.ndarray = field(repr=False)
+    contributions: np.ndarray = field(repr=False)
+    memberships: np.ndarray = field(repr=False)
+    groups: np.ndarray | None = field(repr=False)
+    rivals: dict[str, Any] = field(repr=False)
+    skipped: dict[str, str]
+    classes: np.ndarray | None
+    positive: Any
+    kernels: list[str]
+    parts: list[str]
+    decided: list[str]
+    shared: bool
+    loss: str
+    probable: bool
+    quantile: float | None
+    metric: str
+    how: str
+    columns: list[str]
+    column_parts: np.ndarray | None = field(repr=False)
+    directions: np.ndarray | None = field(repr=False)
+    kernel_columns: list[int]
+
+    def record(self) -> dict[str, Any]:
+        """Return plain values and arrays, from which `of` makes the same again."""
+        return {one.name: getattr(self, one.name) for one in fields(self)}
+
+    @classmethod
+    def of(cls, record: dict[str, Any]) -> Self:
+        """Return what `record` has recorded."""
+        return cls(**record)
+
+    def score(
+        self, name: str | None = None, metric: str | None = None, rows: ArrayLike | None = None
+    ) -> Score:
+        """Return a score over all rows with its 95 % interval.
+
+        Parameters
+        ----------
+        name : str, optional
+            One of `rivals`; by default the model itself.
+        metric : str, optional
+            "roc_auc", "accuracy", "balanced_accuracy", "log_loss" or "brier"; "r2", "rmse", "mae" or
+            "pinball". By default the main metric.
+        rows : ndarray of bool or int, optional
+            Only some of the rows.
+
+        Returns
+        -------
+        Score
+        """
+        return self._score([self._decisions(name)], metric, rows)
+
+    def difference(self, name: str, metric: str | None = None, rows: ArrayLike | None = None) -> Score:
+        """Return the score of the model minus that of a simpler one, with the interval of the difference."""
+        return self._score([self._decisions(None), self._decisions(name)], metric, rows)
+
+    def by_group(self, name: str | None = None, metric: str | None = None) -> dict[str, Score]:
+        """Return the score of each group; NaN where a group has too few classes for it."""
+        groups = np.array([]) if self.groups is None else self.groups
+        return {group: self.score(name, metric, groups == group) for group in np.unique(groups).tolist()}
+
+    def effects(self) -> Effects:
+        """Return the effects of kernels."""
+        return self._effects(self.contributions, self.kernels)
+
+    def column_effects(self) -> Effects | None:
+        """Return the effects of columns, in the place of kernels; None where there are no columns."""
+        return None if self.column_parts is None else self._effects(self.column_parts, self.columns)
+
+    def probabilities(self, name: str | None = None) -> Floats | None:
+        """Return the probability of the positive class, or of each of several; None if there is none."""
+        found = self._decisions(name)
+        simple = name is not None and name not in (ONE_MODEL, SEPARATE)
+        if self.classes is None or not (self.probable or simple):
+            return None
+        if simple and found.ndim == 2:
+            return np.exp(found)
+        chances = probabilities(found)
+        return chances[:, 1] if found.ndim == 1 else chances
+
+    def predicted(self, name: str | None = None) -> Array:
+        """Return the predicted labels or numbers."""
+        found = self._decisions(name)
+        if self.classes is None:
+            return found
+        return self.classes[(found > 0.0).astype(int) if found.ndim == 1 else found.argmax(axis=1)]
+
+    def matters(self, by: str | None = None) -> list[Matter]:
+        """Return what matters and where, the largest share first.
+
+        Parameters
+        ----------
+        by : {"column", "kernel"}, optional
+            By default columns, where they are known.
+
+        Returns
+        -------
+        list of Matter
+        """
+        columns = self.column_effects() if by in (None, "column") else None
+        found = self.effects() if columns is None else columns
+        every = []
+        for p, j, m in np.ndindex(found.within.shape):
+            share, error = float(found.within[p, j, m]), float(found.errors[p, j, m])
+            low, high = share - 1.96 * error, share + 1.96 * error
+            alone = len(found.parts) == 1 or (self.shared and j == 0)
+            every.append(
+                Matter(
+                    kernel=found.kernels[m],
+                    part=EVERYWHERE if alone else found.parts[j],
+                    decision=found.decisions[p],
+                    share=share,
+                    low=low,
+                    high=high,
+                    sure=low > 0.05,
+                    direction=self._direction(p, j, m, by_column=columns is not None),
+                    by="kernel" if columns is None else "column",
+                )
+            )
+        return sorted(every, key=lambda matter: -matter.share)
+
+    def _direction(self, decision: int, part: int, number: int, *, by_column: bool) -> int | None:
+        column = number if by_column else self.kernel_columns[number]
+        if self.directions is None or column < 0:
+            return None
+        found = float(self.directions[decision, part, column])
+        return None if np.isnan(found) else int(found)
+
+    def _decisions(self, name: str | None) -> Floats:
+        if name is None:
+            return self.decisions
+        if name not in self.rivals:
+            raise ValueError(f"`name` must be one of {', '.join(self.rivals) or 'none'}, got {name!r}.")
+        return self.rivals[name]
+
+    def _score(self, decisions: list[Floats], metric: str | None, rows: ArrayLike | None) -> Score:
+        metric = self.metric if metric is None else metric
+        rows = np.arange(len(self.y)) if rows is None else np.asarray(rows)
+        codes = self.y if self.classes is None else np.searchsorted(self.classes, self.y)
+        given = [one[rows] for one in decisions]
+        n_classes = 0 if self.classes is None else len(self.classes)
+        return score_of(metric, codes[rows], given, n_classes=n_classes, quantile=self.quantile)
+
+    def _effects(self, contributions: Floats, names: list[str]) -> Effects:
+        own = np.isfinite(contributions).all(axis=(1, 2, 3))
+        local = self.memberships[own]
+        if self.shared:
+            local = local[:, 1:] / np.maximum(local[:, 1:].sum(axis=1, keepdims=True), 1e-12)
+        return effects_of(
+            contributions[own],
+            local,
+            strata=self.fold[own],
+            totals=self.contributions[own].sum(axis=(2, 3), dtype=np.float64),
+            decisions=self.decided,
+            parts=self.parts,
+            kernels=names,
+        )
+
+
+def held_out(
+    model: Any,
+    X: Rows,
+    y: Targets,
+    *,
+    groups: ArrayLike | None = None,
+    folds: Any = None,
+    n_folds: int = 5,
+    rivals: bool = True,
+    one_model: dict[str, Any] | None = None,
+    max_rows: int = 5000,
+    random_state: int = 0,
+    progress: Callable[[int, int], object] | None = None,
+) -> HeldOut:
+    """Fit a model anew on each fold and keep what it says of the rows held out; simpler models beside it.
+
+    Kernels are learned anew, parameters stay as they are. Clusters that are discovered are matched with those
+    of the model.
+
+    Parameters
+    ----------
+    model : fitted estimator or search
+        Of a search, its best.
+    X, y : rows and targets
+        Those of its fit.
+    groups : array-like of shape (n_samples,), optional
+        Those of its fit; for a model without groups, names of groups whose scores will be asked for.
+    folds : sequence of (train, test), or splitter, optional
+        By default random folds, stratified by class and group.
+    n_folds : int, default=5
+        Number of random folds.
+    rivals : bool, default=True
+        Whether to fit simpler models.
+    one_model : dict, optional
+        Parameters of "one model for all" where they differ from those of the model, such as its own best C.
+    max_rows : int, default=5000
+        Most rows that are decided; all others are still used for training.
+    random_state : int, default=0
+    progress : callable, optional
+        Called as ``progress(done, total)`` after each fold.
+
+    Returns
+    -------
+    HeldOut
+
+    Examples
+    --------
+    >>> from localmkl import CLMKLClassifier
+    >>> from localmkl.datasets import make_localized
+    >>> X, y = make_localized(120, random_state=0)[:2]
+    >>> found = held_out(CLMKLClassifier(random_state=0).fit(X, y), X, y)
+    >>> found.score().metric, sorted(found.rivals)
+    ('roc_auc', ['gradient boosting', 'logistic regression', 'one model for all'])
+    """
+    model = getattr(model, "best_estimator_", model)
+    check_is_fitted(model)
+    check_integer("n_folds", n_folds, low=2)
+    fits = CrossFit.of(model, X, y, groups, random_state)
+    splits, made = fits.splits(folds, n_folds, max_rows)
+    candidates, skipped = fits.rivals(one_model or {}) if rivals else ({}, {})
+    parts = []
+    for number, split in enumerate(splits):
+        parts.append({"fold": np.full(len(split[1]), number), **fits.fold(*split).decided(candidates)})
+        if progress is not None:
+            progress(number + 1, len(splits))
+    whole = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+    order = np.argsort(whole["rows"], kind="stable")
+    whole = {name: values[order] for name, values in whole.items()}
+    classes = model.classes_ if is_classifier(model) else None
+    described = described_loss(model)
+    metric = "r2" if classes is None else "roc_auc" if len(classes) == 2 else "accuracy"
+    columns = whole.pop("columns", None)
+    return HeldOut(
+        rows=whole["rows"],
+        y=fits.y[whole["rows"]],
+        fold=whole["fold"],
+        decisions=whole["decisions"],
+        contributions=whole["contributions"],
+        memberships=whole["memberships"],
+        groups=None if fits.labels is None else fits.labels[whole["rows"]],
+        rivals={name: whole[name] for name in candidates},
+        skipped=skipped,
+        classes=classes,
+        positive=classes[1] if classes is not None and len(classes) == 2 else None,
+        kernels=kernel_names(model),
+        parts=cluster_names(model),
+        decided=decision_names(model),
+        shared=shared_part(model) > 0.0,
+        loss=described["loss"],
+        probable=classes is not None and has_probabilities(model.loss_),
+        quantile=described.get("quantile"),
+        metric="pinball" if "quantile" in described else metric,
+        how=made,
+        columns=list(fits.places),
+        column_parts=columns,
+        directions=None if columns is None else fits.directions(whole["rows"], columns),
+        kernel_columns=fits.kernel_columns(),
+    )
