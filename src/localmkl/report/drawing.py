@@ -21,7 +21,7 @@ def color_of(number: int) -> str:
     return f"var(--group-{number % GROUPS + 1})"
 
 
-def steps(low: float, high: float, most: int = 5) -> list[float]:
+def steps(low: float, high: float, most: int = 7) -> list[float]:
     """Return round numbers between two ends.
 
     Examples
@@ -49,6 +49,11 @@ class Plot:
         Pixels.
     left : float
         Pixels for the labels of the upward axis.
+
+    Attributes
+    ----------
+    words : list of str
+        Labels of the places 0, 1, 2 ... across, in the place of numbers.
     """
 
     def __init__(
@@ -65,6 +70,7 @@ class Plot:
         self.width, self.height, self.left = width, height, left
         self.top, self.bottom, self.right = 12.0, 46.0 if titles[0] else 26.0, 14.0
         self.marks: list[Html] = []
+        self.words: list[str] = []
 
     def x(self, value: Any) -> Any:
         """Return the place of a value across."""
@@ -119,10 +125,11 @@ class Plot:
 
     def _across(self) -> list[Html]:
         ground, found = self.height - self.bottom, []
-        for value in steps(*self.domains[0]):
+        ticks = [(float(k), word[:9]) for k, word in enumerate(self.words)]
+        for value, text in ticks or [(value, brief(value)) for value in steps(*self.domains[0])]:
             x = self.x(value)
             found.append(tag("path", d=f"M{x:g} {self.top:g}V{ground:g}", class_="grid"))
-            found.append(written_at(x, ground + 17, brief(value), "middle"))
+            found.append(written_at(x, ground + 17, text, "middle"))
         middle = (self.left + self.width - self.right) / 2
         return [*found, written_at(middle, self.height - 8, self.titles[0], "middle", "title")]
 
@@ -198,7 +205,7 @@ def heat_map(
             kind = "pale" if unsure else "deep" if depth > 0.55 else None
             sign = "" if marks is None else marks[i, j]
             cells.append(
-                tag("td", f"{100 * value:.0f}{sign}", style=f"--depth:{100 * depth:.0f}%", class_=kind)
+                tag("td", f"{round(100 * value)}{sign}", style=f"--depth:{100 * depth:.0f}%", class_=kind)
             )
         body.append(tag("tr", tag("th", name, scope="row"), cells))
     head = tag("tr", tag("th", corner, scope="col"), [tag("th", name, scope="col") for name in columns])

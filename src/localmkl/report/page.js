@@ -1,6 +1,6 @@
 "use strict";
 (() => {
-  const data = JSON.parse(document.getElementById("data").textContent);
+  const data = JSON.parse(document.getElementById("numbers").textContent);
   const find = (id) => document.getElementById(id);
   const make = (tag, attributes = {}, ...children) => {
     const element = document.createElement(tag);

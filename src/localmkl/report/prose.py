@@ -127,4 +127,4 @@ def interval(metric: str, score: Any) -> str:
     if not (np.isfinite(score.low) and np.isfinite(score.high)):
         return ""
     low = f"{100 * score.low:.1f}" if metric in PERCENT else written(metric, score.low)
-    return f"{low} to {written(metric, score.high)}"
+    return f"{low} to {written(metric, score.high)}".replace(" ", "\N{NO-BREAK SPACE}")

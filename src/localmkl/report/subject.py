@@ -15,6 +15,8 @@ from localmkl._sklearn import count_rows
 from localmkl._types import Array, Bools, Ints, Rows, Targets
 from localmkl.estimators.base import BaseMKL
 from localmkl.estimators.groups import Grouped, rows_of, with_groups
+from localmkl.estimators.probabilities import has_probabilities
+from localmkl.explain.effects import decision_names
 from localmkl.inference.heldout import HeldOut, held_out
 from localmkl.kernels.stack import take_rows
 from localmkl.report.prose import class_name, count
@@ -117,9 +119,11 @@ class Subject:
         """Number of training rows."""
         return int(np.shape(self.model.dual_coef_)[-1])
 
-    @cached_property
+    @property
     def kernels(self) -> list[str]:
         """Names of the kernels."""
+        if self.held is not None:
+            return self.held.kernels
         given = self.made.get("kernel_names")
         return explain.kernel_names(self.model) if given is None else explain.numbered(list(map(str, given)))
 
@@ -269,6 +273,7 @@ class Subject:
             return None
         rows, y, model = self._given, self._targets, self.model
         parts = model.contributions(rows)
+        described = explain.described_loss(model)
         metric = "r2" if not self.classifier else "roc_auc" if self.binary else "accuracy"
         return HeldOut(
             rows=np.arange(len(y)),
@@ -280,12 +285,21 @@ class Subject:
             groups=explain.groups_of(model, rows) if self.grouped else None,
             rivals={},
             classes=np.array(self.classes) if self.classifier else None,
+            skipped={},
             positive=self.classes[1] if self.binary else None,
             kernels=self.kernels,
             parts=self.parts,
-            loss=explain.described_loss(model)["loss"],
-            metric=metric,
-            how=f"The model predicted {count(len(y), 'row')} that it was not trained on.",
+            decided=decision_names(model),
+            shared=explain.shared_part(model) > 0.0,
+            loss=described["loss"],
+            probable=self.classifier and has_probabilities(model.loss_),
+            quantile=described.get("quantile"),
+            metric="pinball" if "quantile" in described else metric,
+            how=f"The model decided {count(len(y), 'row')} that it was not trained on.",
+            columns=[],
+            column_parts=None,
+            directions=None,
+            kernel_columns=[],
         )
 
     @cached_property

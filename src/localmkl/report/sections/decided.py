@@ -102,7 +102,8 @@ def page_data(subject: Subject) -> dict[str, Any]:
     for i in kept:
         truth = str(held.y[i]) if subject.classifier else brief(float(held.y[i]))
         group = "" if held.groups is None else str(held.groups[i])
-        strongest = np.argsort(-np.abs(moved[i]))[:KERNELS]
+        sizes = np.abs(moved[i])
+        strongest = [m for m in np.argsort(-sizes)[:KERNELS] if sizes[m] >= 0.01 * sizes.max()]
         parts = [[int(m), float(f"{moved[i, m]:.3g}")] for m in strongest]
         rows.append([subject.labels[i], group, str(words[i]), truth, parts])
     data: dict[str, Any] = {"kernels": held.kernels, "rows": rows, "noun": subject.noun}

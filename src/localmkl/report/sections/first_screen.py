@@ -8,7 +8,7 @@ import numpy as np
 from localmkl import explain
 from localmkl.report.markup import Html, joined, tag
 from localmkl.report.metrics import calibration_of
-from localmkl.report.prose import METRICS, brief, class_name, count, interval, listing, percent, written
+from localmkl.report.prose import METRICS, class_name, count, interval, listing, percent, written
 from localmkl.report.sections.by_group import small_groups
 from localmkl.report.sections.how_good import calibration_verdict
 from localmkl.report.sections.sequence_parts import importance
@@ -189,5 +189,4 @@ def certified(subject: Subject) -> tuple[str, str, str]:
     gap = float(subject.model.duality_gap_)
     if not hasattr(subject.model, "squared_norm_") or not np.isfinite(gap):
         return "certified", "no", "many local solutions" if np.isfinite(gap) else "no duality gap"
-    within = percent(gap, 2) if gap >= 5e-5 else f"{brief(100 * gap)}\N{NO-BREAK SPACE}%"
-    return "certified", within, "of the best possible solution, at most"
+    return "certified", f"within {percent(max(gap, 1e-4), 2)}", "of the best possible solution"

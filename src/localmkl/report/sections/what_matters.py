@@ -5,17 +5,19 @@ from typing import Any
 import numpy as np
 
 from localmkl import explain
-from localmkl.report.drawing import Plot, heat_map, reaches
-from localmkl.report.markup import Html, Section, beside, figure, table
-from localmkl.report.prose import brief, class_name, percent
+from localmkl._checks import is_missing
+from localmkl.explain.effects import column_values, numbered_columns
+from localmkl.report.drawing import GROUPS, Plot, color_of, extent, heat_map, legend, reaches
+from localmkl.report.markup import Html, Section, beside, figure, joined, table
+from localmkl.report.prose import class_name, percent
 from localmkl.report.sections.sequence_parts import sequence_figures
 from localmkl.report.subject import Subject
 
 MOST = 16
 """Rows of a heat map."""
 
-CURVES = 9
-"""Columns with a curve."""
+CURVES, BINS, WORDS = 9, 10, 6
+"""Columns with a curve, points of a curve, and most words on its axis."""
 
 ARROWS = {1: " ↑", -1: " ↓", 0: "", None: ""}
 
@@ -125,39 +127,67 @@ def view_table(subject: Subject) -> Html | None:
 
 
 def columns_figure(subject: Subject) -> Html | None:
-    """Return the columns inside kernels, by permutation, with a curve of each."""
-    if explain.is_precomputed(subject.model) or explain.weighted_degrees(subject.model):
+    """Return curves of the columns inside kernels: what each value adds to predictions, by group."""
+    held = subject.held
+    if held is None or held.column_parts is None or subject.rows is None:
         return None
-    found = explain.column_effects(subject.model, subject.rows, random_state=subject.seed)
-    found = sorted((one for one in found if one.share > 0.0), key=lambda one: -one.share)
-    if not found:
+    places, tops = numbered_columns(subject.rows), {}
+    for one in held.matters(by="column"):
+        tops.setdefault(one.kernel, one)
+    chosen = [one for one in tops.values() if one.share > 0.0 and one.kernel in places][:CURVES]
+    if not chosen:
         return None
-    rows = [[_column(one), percent(one.share), _way(one)] for one in found[: 3 * CURVES]]
-    numbers = table(["column", "permutation share", "direction"], rows, "Columns")
+    own = np.isfinite(held.column_parts).all(axis=(1, 2, 3))
+    main, names = _lines(subject)
+    panels = []
+    for one in chosen:
+        cells = column_values(subject.rows, places[one.kernel])[own]
+        number = held.columns.index(one.kernel)
+        added = held.column_parts[own][:, held.decided.index(one.decision), :, number].sum(axis=1)
+        panels.append(_curve(f"{one.kernel}, {percent(one.share)}", cells, added, main[own], names))
+    what = f"the log-odds of {class_name(subject.positive)}" if held.probable and subject.binary else "decisions"
     text = (
-        "The share of the variance of predictions that is lost when a column is permuted. Each curve is the "
-        "mean prediction if all rows had that value (partial dependence)."
+        f"What values of a column add to {what if subject.classifier else 'predictions'}, on rows that the model "
+        "has not seen. The percentage is the largest effect of the column."
     )
-    panels = [_curve(one) for one in found[:CURVES]]
-    return figure("Columns and their curves", text, beside(*panels), numbers)
+    key = legend(names, [color_of(k) for k in range(len(names))]) if len(names) > 1 else None
+    return figure("Columns", text, joined([key, beside(*panels)]))
 
 
-def _column(one: Any) -> str:
-    return one.column if one.view is None else f"{one.view}: {one.column}"
+def _lines(subject: Subject) -> tuple[Any, list[str]]:
+    """Return the number of the line that each row belongs to, and the names of the lines."""
+    if not subject.local or len(subject.parts) > GROUPS + 1:
+        return np.zeros(len(subject.labels), dtype=int), ["all rows"]
+    return subject.main_part()
 
 
-def _curve(one: Any) -> Html:
-    """Return the curve of a column; of words, a point for each."""
-    title = f"{_column(one)}, {percent(one.share)}"
-    curve = np.asarray(one.curve, dtype=float)
-    values = np.asarray(one.values)
-    numeric = values.dtype.kind in "iuf"
-    xs = values.astype(float) if numeric else np.arange(len(values), dtype=float)
-    space = 0.1 * (np.ptp(curve) or 1.0)
-    ends = (float(curve.min() - space), float(curve.max() + space))
-    plot = Plot((float(xs.min()), float(xs.max())), ends, (title, ""), width=300, height=210, left=46)
-    if numeric:
-        plot.line(xs, curve)
-    else:
-        plot.points(xs, curve, names=[f"{word}: {brief(y)}" for word, y in zip(values, curve, strict=True)])
-    return plot.svg(f"Partial dependence on {title}")
+def _curve(title: str, cells: Any, added: Any, main: Any, names: list[str]) -> Html:
+    """Return the mean of what a column adds, by its value: lines of numbers, points of words."""
+    known = np.array([not is_missing(cell) for cell in cells.tolist()])
+    cells, added, main = cells[known], added[known], main[known]
+    numeric = cells.dtype.kind in "iufb"
+    words = [] if numeric else sorted(set(map(str, cells)))[:WORDS]
+    values = cells.astype(float) if numeric else np.array([_place(words, cell) for cell in cells], dtype=float)
+    lines = []
+    for number in range(len(names)):
+        at = np.flatnonzero((main == number) & (values >= (-np.inf if numeric else 0.0)))
+        if len(at):
+            order = at[np.argsort(values[at], kind="stable")]
+            bins = np.unique(values[order], return_inverse=True)[1]
+            bins = bins * BINS // (bins.max() + 1) if bins.max() >= BINS else bins
+            sizes = np.bincount(bins)
+            xs, ys = (np.bincount(bins, weights=one[order]) / np.maximum(sizes, 1) for one in (values, added))
+            lines.append((number, xs[sizes > 0], ys[sizes > 0]))
+    across = extent(*(xs for _, xs, _ in lines)) if numeric else (-0.5, len(words) - 0.5)
+    plot = Plot(across, extent(*(ys for *_, ys in lines)), (title, ""), width=300, height=210, left=46)
+    plot.words = words
+    for number, xs, ys in lines:
+        if numeric:
+            plot.line(xs, ys, color_of(number))
+        else:
+            plot.points(xs, ys, color_of(number))
+    return plot.svg(f"What values of {title} add")
+
+
+def _place(words: list[str], cell: Any) -> int:
+    return words.index(str(cell)) if str(cell) in words else -1
