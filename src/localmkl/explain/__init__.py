@@ -12,6 +12,13 @@ logo_heights                   which letters speak for a class
 Where a model has ``gate="groups"`` and no column of its rows holds them, functions of rows take `groups`.
 """
 
+from localmkl.estimators.seen import (
+    is_precomputed,
+    row_groups,
+    rows_as_seen,
+    training_rows,
+    with_training_groups,
+)
 from localmkl.explain.effects import (
     ColumnEffect,
     Effects,
@@ -38,7 +45,6 @@ from localmkl.explain.models import (
     groups_of,
     has_groups,
     histories,
-    is_precomputed,
     kernel_contributions,
     kernel_family,
     kernel_names,
@@ -47,10 +53,10 @@ from localmkl.explain.models import (
     local_memberships,
     main_clusters,
     memberships_of,
+    norm_of,
     numbered,
     sample_map,
     shared_part,
-    training_rows,
     view_shares,
 )
 
@@ -80,8 +86,11 @@ __all__ = [
     "logo_heights",
     "main_clusters",
     "memberships_of",
+    "norm_of",
     "numbered",
     "position_contributions",
+    "row_groups",
+    "rows_as_seen",
     "sample_map",
     "sequence_columns",
     "sequence_places",
@@ -90,4 +99,5 @@ __all__ = [
     "training_rows",
     "view_shares",
     "weighted_degrees",
+    "with_training_groups",
 ]

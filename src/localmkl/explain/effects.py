@@ -11,6 +11,7 @@ nothing about new rows. For a column inside a kernel, g(x) is f(x) - f(x with th
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +25,13 @@ from localmkl._checks import is_missing
 from localmkl._sklearn import count_rows
 from localmkl._types import Array, Bools, Floats, Ints, MaybeNone, Rows
 from localmkl.estimators.groups import Grouped, rows_of, with_groups
-from localmkl.explain.models import cluster_names, kernel_names, local_memberships
+from localmkl.explain.models import (
+    bare_kernels,
+    cluster_names,
+    kernel_names,
+    kernel_views,
+    local_memberships,
+)
 from localmkl.kernels.stack import take_rows
 from localmkl.views import Views, as_views
 
@@ -283,33 +290,62 @@ def _with_columns(table: Any, n_rows: int, changes: Sequence[tuple[int | None, I
 
 
 def column_contributions(
-    model: BaseMKL, X: Rows, places: Sequence[Place], *, n_shuffles: int = 1, random_state: int = 0
+    model: BaseMKL, X: Rows, places: dict[str, Place], *, n_shuffles: int = 2, random_state: int = 0
 ) -> Floats:
     """Return what each column adds to the decisions for some rows, part by part.
 
-    That is the fall of the contributions where the column takes its value from another row, on average. For
-    a sum of functions of one column each, this is the function of the column, centred.
+    A kernel that reads one column alone adds its contribution. Of other kernels a column adds what their
+    contributions fall by if it takes its value from another row, on average. For a sum of functions of one
+    column each, this is the function of the column, centred.
 
     Parameters
     ----------
     model : fitted estimator
     X : rows, with their groups where the model wants them
-    places : sequence of (view or None, number)
-    n_shuffles : int, default=1
+    places : dict of str to (view or None, number)
+        What `numbered_columns` returned, or some of it.
+    n_shuffles : int, default=2
     random_state : int, default=0
 
     Returns
     -------
     ndarray of shape (n, n_decisions, n_parts, n_columns)
     """
-    rng = np.random.default_rng(random_state)
-    before = parts_of(model, X).sum(axis=-1)
-    found = np.zeros((*before.shape, len(places)))
-    for _ in range(n_shuffles):
-        changes = [(place, _derangement(_present(X, place[0]), rng)) for place in places]
-        after = parts_of(model, _recombined(X, changes)).sum(axis=-1)
-        after = after.reshape(len(places), *before.shape)
-        found += (before[..., None] - np.moveaxis(after, 0, -1)) / n_shuffles
+    rng, alone = np.random.default_rng(random_state), np.array(kernel_columns(model, places))
+    before = parts_of(model, X)
+    found = np.zeros((*before.shape[:3], len(places)))
+    for m in np.flatnonzero(alone >= 0):
+        found[..., alone[m]] += before[..., m] - before[..., m].mean(axis=0)
+    several = np.flatnonzero((alone < 0) & np.any(before != 0.0, axis=(0, 1, 2)))
+    if len(several):
+        rest = copy(model)  # which asks for no kernel without weight
+        rest.kernel_weights_ = np.where(np.isin(np.arange(len(alone)), several), model.kernel_weights_, 0.0)
+    for _ in range(n_shuffles if len(several) else 0):
+        changes = [(place, _derangement(_present(X, place[0]), rng)) for place in places.values()]
+        after = parts_of(rest, _recombined(X, changes))[..., several].sum(axis=-1)
+        fall = before[..., several].sum(axis=-1)[..., None]
+        found += (fall - np.moveaxis(after.reshape(len(places), *before.shape[:3]), 0, -1)) / n_shuffles
+    return found
+
+
+def kernel_columns(model: BaseMKL, places: dict[str, Place]) -> list[int]:
+    """Return the number among the columns of the one that each kernel reads alone, -1 of other kernels.
+
+    Examples
+    --------
+    >>> from localmkl import MKLClassifier
+    >>> from localmkl.kernels import RBF, Linear
+    >>> X = np.eye(4)[:, :2]
+    >>> model = MKLClassifier([Linear(), RBF(columns=[1])]).fit(X, [0, 0, 1, 1])
+    >>> kernel_columns(model, numbered_columns(X))
+    [-1, 1]
+    """
+    numbers, found = {name: c for c, name in enumerate(places)}, []
+    for kernel, view in zip(bare_kernels(model), kernel_views(model), strict=True):
+        own = getattr(kernel, "columns", None)
+        only = own[0] if isinstance(own, list | tuple) and len(own) == 1 else own
+        named = only if isinstance(only, str) else f"column {only}" if view is None else only
+        found.append(numbers.get(str(named) if view is None else f"{view}: {named}", -1))
     return found
 
 
@@ -405,7 +441,7 @@ def column_effects(
     places = numbered_columns(X)
     if not places:
         return []
-    parts = column_contributions(model, X, list(places.values()), random_state=random_state)
+    parts = column_contributions(model, X, places, random_state=random_state)
     local = local_memberships(model, model.memberships(X))
     totals = parts_of(model, X).sum(axis=(2, 3))
     whole = effects_of(parts, local, totals=totals, parts=cluster_names(model), kernels=list(places))

@@ -15,7 +15,8 @@ from localmkl._checks import listed
 from localmkl._sklearn import count_rows
 from localmkl._types import Bools, Floats, MaybeNone, Rows
 from localmkl.estimators.base import BaseMKL
-from localmkl.estimators.groups import rows_of, with_groups
+from localmkl.estimators.groups import with_groups
+from localmkl.estimators.seen import rows_as_seen
 from localmkl.explain.models import bare_kernels, kernel_views, memberships_of
 from localmkl.kernels import WeightedDegree
 from localmkl.kernels.alphabets import alphabet_letters, encode
@@ -92,21 +93,20 @@ def position_contributions(
     check_is_fitted(model)
     members = _members(model, column, view)
     X = with_groups(X, groups)
-    rows, grams = model._compare(X)
-    support = model.support_
+    rows, support = rows_as_seen(model, X), model.support_
     if not len(support):  # the same prediction for every row
         n_problems, n_clusters = len(np.atleast_2d(model.dual_coef_)), memberships_of(model).shape[1]
-        parts = np.zeros((grams.shape[0], n_problems, n_clusters, _bare(model.kernels_[members[0]]).length_))
+        parts = np.zeros((count_rows(rows), n_problems, n_clusters, _bare(model.kernels_[members[0]]).length_))
         return parts[:, 0] if n_problems == 1 else parts
     if hasattr(model, "features_"):
         others = model.features_.landmarks
         coefficients, weights = _expansion_in_landmarks(model, X, rows, members)
     else:
         others = take_rows(model.rows_, support)
-        coefficients, weights = _expansion(model, X, rows, grams, members)
+        coefficients, weights = _expansion(model, X, rows, members)
     n_rows, n_problems, n_clusters = weights.shape[:3]
     first, kernels = model.kernels_[members[0]], [_bare(model.kernels_[m]) for m in members]
-    (seen, own, scales), (known, theirs, factors) = _seen(first, rows_of(rows)), _seen(first, others)
+    (seen, own, scales), (known, theirs, factors) = _seen(first, rows), _seen(first, others)
     coefficients = (coefficients * factors[:, None])[:, theirs]
     # One split for all kernels, unless a row weighs them differently (cosine, the activation of LMKL).
     together = [list(range(len(members)))] if weights.shape[3] == 1 else [[m] for m in range(len(members))]
@@ -161,20 +161,19 @@ def weighted_degrees(model: BaseMKL) -> list[int]:
     return [m for m, kernel in enumerate(bare_kernels(model)) if isinstance(kernel, WeightedDegree)]
 
 
-def _expansion(model: BaseMKL, X: Rows, rows: Rows, grams: Any, members: list[int]) -> tuple[Floats, Floats]:
+def _expansion(model: BaseMKL, X: Rows, rows: Rows, members: list[int]) -> tuple[Floats, Floats]:
     """Return the two factors of the expansion, of rows as they came and as the kernels see them.
 
     The coefficients of the support vectors, (M, n_support, n_problems * l), and what multiplies the sum over
     them at each row, (n, n_problems, l, M or 1).
     """
     support, alpha = model.support_, np.atleast_2d(model.dual_coef_)[:, model.support_]
-    factors = grams.factors[members]
+    factors = model.factors_[members]
     if hasattr(model, "gating_"):
         vectors = (
             alpha[None, :, :, None] * np.moveaxis(model.gating_[:, support][:, :, members], 2, 0)[..., None]
         )
-        everyone = slice(0, grams.shape[0])
-        weights = model._gating_block(rows, grams, everyone)[:, :, None, members]
+        weights = model.gating(X).reshape(count_rows(rows), len(alpha), -1)[:, :, None, members]
     else:
         betas = model.kernel_weights_.reshape(len(alpha), -1, len(model.factors_))[:, None, :, members]
         vectors = alpha[:, :, None, None] * model.memberships_[support][None, :, :, None] * betas
@@ -182,9 +181,9 @@ def _expansion(model: BaseMKL, X: Rows, rows: Rows, grams: Any, members: list[in
         weights = model.memberships(X)[:, None, :, None]
         weights = np.broadcast_to(weights, (len(weights), len(alpha), *weights.shape[2:]))
     vectors = vectors * factors[:, None, None, None]
-    if grams.row_scales is not None:
-        vectors = vectors * grams.column_scales[members][:, None, support, None]
-        weights = weights * grams.row_scales[members].T[:, None, None, :]
+    if model.cosine_scales_ is not None:
+        vectors = vectors * model.cosine_scales_[members][:, None, support, None]
+        weights = weights * _row_scales(model, rows, members)
     flat = np.moveaxis(vectors, 1, 2).reshape(len(members), len(support), -1)
     return flat, weights
 
@@ -201,9 +200,14 @@ def _expansion_in_landmarks(model: BaseMKL, X: Rows, rows: Rows, members: list[i
     flat = np.stack([features.roots[m] @ part for m, part in zip(members, own, strict=True)])
     weights = model.memberships(X)[:, None, :, None]
     if features.cosine:
-        scales = [cosine_scales(model.kernels_[m].diag(rows_of(rows))) for m in members]
-        weights = weights * np.stack(scales, axis=1)[:, None, None, :]
+        weights = weights * _row_scales(model, rows, members)
     return flat, np.broadcast_to(weights, (len(weights), len(v), *weights.shape[2:]))
+
+
+def _row_scales(model: BaseMKL, rows: Rows, members: list[int]) -> Floats:
+    """Return what the cosine normalisation multiplies the kernels by at rows, (n, 1, 1, M)."""
+    scales = [cosine_scales(model.kernels_[m].diag(rows)) for m in members]
+    return np.stack(scales, axis=1)[:, None, None, :]
 
 
 def decision_part(model: BaseMKL, parts: Floats, label: Any = None) -> Floats:
@@ -251,7 +255,7 @@ def sequences_of(
     A sample that lacks their view has None.
     """
     kernel = model.kernels_[_members(model, column, view)[0]]
-    rows, own, _ = _seen(kernel, model._check_rows(X, reset=False))
+    rows, own, _ = _seen(kernel, rows_as_seen(model, X))
     sequences = np.full(len(own), None, dtype=object)
     if own.any():
         sequences[own] = list(_bare(kernel)._sequences(rows))

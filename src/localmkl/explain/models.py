@@ -1,6 +1,6 @@
 """Explanations of any fitted model: which kernels, which clusters, which loss, and where samples lie."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from typing import Any
 
@@ -11,12 +11,16 @@ from sklearn.utils.validation import check_is_fitted
 
 from localmkl._checks import check_integer
 from localmkl._sklearn import count_rows
-from localmkl._types import Array, Floats, Ints, MaybeNone, Picked, Rows
+from localmkl._types import Array, Floats, Ints, MaybeNone, Rows
 from localmkl.estimators.base import BaseMKL
-from localmkl.estimators.factors import FeatureRows
-from localmkl.estimators.gating import FeatureGateKernel, GateKernel
-from localmkl.estimators.groups import Grouped, GroupGate, rows_of, with_groups
-from localmkl.estimators.reading import PRECOMPUTED
+from localmkl.estimators.groups import Grouped, GroupGate, with_groups
+from localmkl.estimators.seen import (
+    Landmarks,
+    gate_comparison,
+    row_groups,
+    training_rows,
+    with_training_groups,
+)
 from localmkl.kernels.stack import take_rows
 from localmkl.kernels.viewed import ViewKernel
 from localmkl.solvers.losses import CLASSIFICATION, REGRESSION
@@ -339,21 +343,9 @@ def has_groups(model: BaseMKL) -> bool:
     return hasattr(model, "groups_")
 
 
-def is_precomputed(model: BaseMKL) -> bool:
-    """Return whether a model reads Gram matrices instead of rows.
-
-    Examples
-    --------
-    >>> from localmkl import MKLClassifier
-    >>> is_precomputed(MKLClassifier(kernels="precomputed")), is_precomputed(MKLClassifier())
-    (True, False)
-    """
-    return isinstance(model.kernels, str) and model.kernels == PRECOMPUTED
-
-
 def groups_of(model: BaseMKL, X: Rows = None) -> Array:
     """Return the names of the groups of rows, by default of the training samples; "no group" for none."""
-    given = model.groups_ if X is None else model._groups_in(X)
+    given = model.groups_ if X is None else row_groups(model, X)
     return np.array(["no group" if group is None else str(group) for group in given], dtype=object)
 
 
@@ -400,6 +392,18 @@ def main_clusters(
     return np.array([place[group] for group in own.tolist()], dtype=int), names
 
 
+def norm_of(model: BaseMKL) -> float:
+    """Return the norm p of the weights of a model; infinity where all kernels weigh the same.
+
+    Examples
+    --------
+    >>> from localmkl import MKLClassifier, UniformMKLClassifier
+    >>> norm_of(MKLClassifier(p=2.0)), norm_of(UniformMKLClassifier())
+    (2.0, inf)
+    """
+    return float(getattr(model, "p", np.inf))
+
+
 def histories(model: BaseMKL) -> list[dict[str, Floats]]:
     """Return the steps of the solver as a list of dicts, one for each problem.
 
@@ -411,37 +415,6 @@ def histories(model: BaseMKL) -> list[dict[str, Floats]]:
     """
     check_is_fitted(model)
     return [model.history_] if isinstance(model.history_, dict) else list(model.history_)
-
-
-def training_rows(model: BaseMKL) -> Rows | None:
-    """Return the training rows that a fitted model keeps, or None with precomputed kernels.
-
-    Examples
-    --------
-    >>> from localmkl import MKLClassifier
-    >>> training_rows(MKLClassifier().fit([[0.0], [1.0], [3.0], [4.0]], [0, 0, 1, 1])).shape
-    (4, 1)
-    """
-    check_is_fitted(model)
-    rows = getattr(model, "rows_", None)
-    if rows is None:
-        return None
-    return model._as_given(take_rows(rows, slice(0, np.shape(model.dual_coef_)[-1])))
-
-
-@dataclass(frozen=True)
-class Landmarks:
-    """Landmarks of a model on features: rows as its kernels take them, without their groups."""
-
-    rows: Any
-
-    def __len__(self) -> int:
-        """Return their number."""
-        return count_rows(self.rows)
-
-    def __getitem__(self, chosen: Picked) -> "Landmarks":
-        """Return some of them."""
-        return Landmarks(take_rows(self.rows, chosen))
 
 
 @dataclass(frozen=True)
@@ -511,7 +484,7 @@ def sample_map(
     n_known = count_rows(known)
     chosen = np.unique(np.linspace(0, n_known - 1, min(n_known, max_rows)).astype(int))
     axes = KernelPCA(n_components=2, kernel="precomputed", random_state=0)
-    compare = _gate_comparison(model, known, chosen)
+    compare = gate_comparison(model, known, chosen)
     gram = compare(take_rows(known, chosen))
     placed = axes.fit_transform(gram)
     spread = np.trace(gram) - gram.mean(axis=0).sum()
@@ -525,7 +498,7 @@ def sample_map(
 def _map_reference(model: BaseMKL, X: Rows, train: Stack | Grouped | None) -> Rows:
     """Return the rows that the axes of a map are learned from: training rows, or landmarks."""
     if train is not None:
-        return train if isinstance(train, Grouped) else model._as_given(train)
+        return train if isinstance(train, Grouped) else with_training_groups(model, train)
     known = training_rows(model)
     if known is None and hasattr(model, "features_"):
         if X is None:
@@ -539,36 +512,3 @@ def _map_reference(model: BaseMKL, X: Rows, train: Stack | Grouped | None) -> Ro
             "not keep; pass the square stack of the fit as `train`."
         )
     return known
-
-
-def _gate_comparison(model: BaseMKL, known: Rows, chosen: Ints) -> Callable[[Rows], Floats]:
-    """Return a function of rows: the gate kernel between these and some of the known ones."""
-    if not hasattr(model, "widths_"):
-        return lambda rows: _gate_gram(model, rows, chosen)
-    own = _gate_features(model, take_rows(known, chosen))
-    return lambda rows: _gate_features(model, rows) @ own.T
-
-
-def _gate_features(model: BaseMKL, X: Rows) -> Floats:
-    """Return the features of rows whose products are the gate kernel."""
-    if isinstance(X, Landmarks):
-        X, grams = X.rows, FeatureRows(X.rows, model.features_, model.factors_)
-    else:
-        X, grams = model._compare(X)
-    kernel = getattr(getattr(model, "gate_", None), "kernel", None)
-    if kernel is None:
-        kernel = FeatureGateKernel(None, len(model.factors_), model._precomputed)
-    return np.asarray(kernel.cross_gram(rows_of(X), grams))
-
-
-def _gate_gram(model: BaseMKL, X: Rows, columns: Ints) -> Floats:
-    """Return the gate kernel between rows and some of the training rows."""
-    X, grams = model._compare(X)
-    kernel = getattr(getattr(model, "gate_", None), "kernel", None) or getattr(model, "gate_kernel_", None)
-    if kernel is None:
-        kernel = GateKernel(None, len(model.factors_), model._precomputed)
-    if kernel.own is not None:
-        return kernel.own(X, take_rows(model.rows_, columns))
-    if kernel.index is not None:
-        return grams.block(kernel.index, slice(None), columns)
-    return np.asarray(grams.mean(slice(None), columns))

@@ -179,32 +179,18 @@ class CrossFit:
             found[SEPARATE] = partial(_separate, {"shared": 1.0, **one_model})
         return found, skipped
 
-    def directions(self, rows: Ints, parts: Floats) -> Floats:
-        """Return 1 or -1 where a column raises or lowers the decision, NaN where it is not clear, (P, L, C)."""
-        found = np.full(parts.shape[1:], np.nan)
-        X = self.part(rows) if not is_precomputed(self.model) else None
+    def directions(self, rows: Ints, parts: Floats, memberships: Floats) -> Floats:
+        """Return 1 or -1 where a column raises or lowers the decision, NaN where that is not clear.
+
+        (n_decisions, n_parts, n_columns), among the rows of a part.
+        """
+        found, X = np.full(parts.shape[1:], np.nan), self.part(rows)
         for c, place in enumerate(self.places.values()):
             cells = column_values(X, place)
             for p, j in np.ndindex(parts.shape[1:3]):
-                way = trend(cells, parts[:, p, j, c])
+                own = memberships[:, j] >= memberships[:, j].max() / 2.0
+                way = trend(cells[own], parts[own, p, j, c])
                 found[p, j, c] = np.nan if way is None else way
-        return found
-
-    def kernel_columns(self) -> list[int]:
-        """Return the number among the columns of the one that each kernel reads alone, -1 of other kernels."""
-        names, found = list(self.places), []
-        for kernel in bare_kernels(self.model):
-            own = getattr(kernel, "columns", None)
-            only = own[0] if isinstance(own, list | tuple) and len(own) == 1 else own
-            view = getattr(kernel, "view", None)
-            name = (
-                f"{view}: {only}"
-                if view is not None
-                else str(only)
-                if isinstance(only, str)
-                else f"column {only}"
-            )
-            found.append(names.index(name) if name in names else -1)
         return found
 
 
@@ -253,7 +239,7 @@ class Fold:
             **{name: rival(self) for name, rival in rivals.items()},
         }
         if fits.places:
-            own = column_contributions(model, rows, list(fits.places.values()), random_state=fits.seed)
+            own = column_contributions(model, rows, fits.places, random_state=fits.seed)
             found["columns"] = _ordered(own, order, 2).astype(np.float32)
         return found
 

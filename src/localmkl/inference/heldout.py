@@ -19,7 +19,7 @@ from localmkl._checks import check_integer
 from localmkl._types import Array, Floats, MaybeNone, Rows, Targets
 from localmkl.estimators.probabilities import has_probabilities, probabilities
 from localmkl.explain import cluster_names, described_loss, kernel_names, shared_part
-from localmkl.explain.effects import Effects, decision_names, effects_of
+from localmkl.explain.effects import Effects, decision_names, effects_of, kernel_columns
 from localmkl.inference.crossfit import ONE_MODEL, SEPARATE, CrossFit
 from localmkl.inference.scores import Score, score_of
 
@@ -364,6 +364,6 @@ def held_out(
         how=made,
         columns=list(fits.places),
         column_parts=columns,
-        directions=None if columns is None else fits.directions(whole["rows"], columns),
-        kernel_columns=fits.kernel_columns(),
+        directions=None if columns is None else fits.directions(whole["rows"], columns, whole["memberships"]),
+        kernel_columns=kernel_columns(model, fits.places),
     )

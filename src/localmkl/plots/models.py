@@ -24,6 +24,7 @@ from localmkl.explain import (
     sample_map,
     shared_part,
     training_rows,
+    with_training_groups,
 )
 from localmkl.plots.canvas import ACCENT, MARKERS, PALETTE, SHARED, axes_or_new
 
@@ -185,7 +186,7 @@ def plot_map(
     """
     X = with_groups(X, groups)
     placed = sample_map(model, X, train=train)
-    rows = (training_rows(model) if train is None else model._as_given(train)) if X is None else X
+    rows = (training_rows(model) if train is None else with_training_groups(model, train)) if X is None else X
     values, names = _map_values(model, rows, y, color_by)
     ax = axes_or_new(ax)
     x1, x2 = placed.coordinates.T
