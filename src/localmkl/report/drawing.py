@@ -12,8 +12,8 @@ from localmkl._types import Array, Floats
 from localmkl.report.markup import Html, joined, tag
 from localmkl.report.prose import brief
 
-GROUPS = 8
-"""Colours of groups; they begin again after the last."""
+GROUPS, LABEL = 8, 25
+"""Colours of groups, which begin again after the last, and letters of a label."""
 
 
 def color_of(number: int) -> str:
@@ -232,7 +232,7 @@ def reaches(
     ends += [] if mark is None else [mark]
     space = 0.05 * ((max(ends) - min(ends)) or 1.0)
     tall = 12.0 * len(series) + 14.0
-    left = 24.0 + 7.4 * min(20, max(len(name) for name in names))
+    left = 24.0 + 7.2 * min(LABEL, max(len(name) for name in names))
     plot = Plot(
         (min(ends) - space, max(ends) + space),
         (0.0, 1.0),
@@ -243,7 +243,7 @@ def reaches(
     plot.marks = []
     for i, name in enumerate(names):
         top = plot.top + tall * i
-        shown = name if len(name) <= 20 else f"{name[:19]}…"
+        shown = name if len(name) <= LABEL else f"{name[: LABEL - 1]}…"
         plot.add(tag("text", shown, tag("title", name), x=left - 10, y=top + tall / 2 + 4, text_anchor="end"))
         for k, found in enumerate(series.values()):
             plot.add(*_reach(plot, found[i], top + 13.0 + 12.0 * k, k))

@@ -95,4 +95,6 @@ def beside(*figures: Any) -> Html:
 def as_json(data: Any) -> Html:
     """Return data as a script element that no text inside can end."""
     text = json.dumps(data, allow_nan=False, separators=(",", ":"), ensure_ascii=False)
-    return Html(f'<script type="application/json" id="numbers">{text.replace("<", chr(92) + "u003c")}</script>')
+    return Html(
+        f'<script type="application/json" id="numbers">{text.replace("<", chr(92) + "u003c")}</script>'
+    )

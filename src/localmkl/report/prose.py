@@ -106,12 +106,12 @@ def class_name(label: Any) -> str:
 
 
 def written(metric: str, value: float) -> str:
-    """Return the value of a metric as text.
+    r"""Return the value of a metric as text.
 
     Examples
     --------
     >>> written("roc_auc", 0.7512), written("accuracy", 0.9), written("rmse", 54.321)
-    ('0.75', '90.0\\xa0%', '54.3')
+    ('0.75', '90.0\xa0%', '54.3')
     """
     if not np.isfinite(value):
         return "not known"

@@ -8,7 +8,7 @@ from scipy import sparse
 from localmkl._checks import is_missing
 from localmkl._sklearn import count_rows
 from localmkl._types import Bools, Rows
-from localmkl.explain import landmarks_of, row_groups, rows_as_seen, training_rows
+from localmkl.explain import row_groups, rows_as_seen, training_rows
 from localmkl.stacks import Stack
 from localmkl.views import Views
 
@@ -34,7 +34,7 @@ def seen(model: Any, X: Rows) -> Bools:
         return _seen_grams(model, rows)
     known = training_rows(model)
     if known is None:
-        landmarks = landmarks_of(model)
+        landmarks = model.features_.landmarks if hasattr(model, "features_") else None
         own = set() if landmarks is None else set(fingerprints(landmarks))
         return np.array([mark in own for mark in fingerprints(rows)], dtype=bool)
     own = set(_marks(model, known))

@@ -74,9 +74,9 @@ class Subject:
             )
         self.model = self.whole[-1] if isinstance(self.whole, Pipeline) else self.whole
         if not isinstance(self.model, BaseMKL):
-            kind = type(self.model).__name__
             raise TypeError(
-                f"`model` must be an estimator of localmkl, a pipeline or a search that ends in one, got {kind}."
+                "`model` must be an estimator of localmkl, a pipeline or a search that ends in one, "
+                f"got {type(self.model).__name__}."
             )
         check_is_fitted(self.model)
         self.made: dict[str, Any] = getattr(given, "made_", {})
@@ -113,6 +113,11 @@ class Subject:
         if not self.binary:
             return None
         return self.classes[1] if self.held is None else self.held.positive
+
+    @property
+    def negative(self) -> Any:
+        """Of two classes, the other one."""
+        return next((label for label in self.classes if label != self.positive), None)
 
     @property
     def n_train(self) -> int:

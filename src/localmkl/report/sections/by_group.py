@@ -80,7 +80,8 @@ def forest(subject: Subject) -> Any:
 def counts(subject: Subject) -> Any:
     """Return rows and events of each group."""
     held = subject.held
-    assert held is not None and held.groups is not None
+    assert held is not None
+    assert held.groups is not None
     rows = []
     for group in dict.fromkeys(sorted(held.groups.tolist(), key=str)):
         own = held.groups == group

@@ -29,7 +29,7 @@ def title_of(subject: Subject) -> str:
     where = f"{listing(files, most=3)}: " if files else ""
     labels = [str(label) for label in subject.classes]
     if subject.binary:
-        labels = [str(subject.positive), *(one for one in labels if one != str(subject.positive))]
+        labels = [str(subject.positive), str(subject.negative)]
     if labels and len(labels) <= 4:
         worded = all(not label.lstrip("+-").replace(".", "", 1).isdigit() for label in labels)
         what = f"{'' if worded else target or 'class'} {listing(labels, 'or')}".strip()
@@ -138,7 +138,7 @@ def careful_text(subject: Subject) -> str:
     if ahead is not None and not ahead.low > 0.0:
         better = "better than" if ahead.high < 0.0 else "as good as"
         found.append(f"A {simple[0]} may be {better} this model.")
-    return f"Be careful: {' '.join(found)}" if found else ""
+    return f"Be careful. {' '.join(found)}" if found else ""
 
 
 def tiles(subject: Subject) -> Html:

@@ -22,7 +22,7 @@ def how_good(subject: Subject) -> Section | None:
     if held is None:
         return None
     parts: list[Any] = [f"{held.how} {' '.join(subject.remarks)}".strip(), methods_table(subject)]
-    parts += [f"{name}: {why}" for name, why in held.skipped.items()]
+    parts += [f"Without {name}: {why}" for name, why in held.skipped.items()]
     if not subject.classifier:
         parts += _regression(subject)
     elif subject.binary:
@@ -72,8 +72,8 @@ def _roc(subject: Subject, scores: Any) -> Html:
     plot.add(tag("circle", cx=x, cy=y, r=6, class_="chosen", id="roc-point"))
     name = class_name(held.positive)
     text = (
-        f"Sensitivity is the share of {name} rows that are found. Specificity is the share of other rows that "
-        "are left alone. The dot is the threshold chosen below."
+        f"Sensitivity is the share of {name} rows that are found. Specificity is the share of other rows "
+        "that are left alone. The dot is the threshold chosen below."
     )
     ends = [float(end) for end in (plot.x(0), plot.x(1), plot.y(0), plot.y(1))]
     shown = tag("div", plot.svg("ROC curves"), data_ends=",".join(map(str, ends)), id="roc")
@@ -150,7 +150,7 @@ def threshold_panel(subject: Subject, scores: Any, probable: bool) -> Html:
     start = 0.5 if probable else 0.0
     low, high = (0.01, 0.99) if probable else extent(scores)
     now = at_threshold(scores, subject.truth, start)
-    name = class_name(subject.positive)
+    name, other = class_name(subject.positive), class_name(subject.negative)
     slider = tag(
         "input",
         type="range",
@@ -168,9 +168,9 @@ def threshold_panel(subject: Subject, scores: Any, probable: bool) -> Html:
     first = tag("table", tag("tr", [tag("th", key) for key in shares]), tag("tr", values))
     cells = [
         [f"truly {name}", *(tag("span", f"{now[key]:,}", id=f"at-{key}") for key in ("tp", "fn"))],
-        ["truly other", *(tag("span", f"{now[key]:,}", id=f"at-{key}") for key in ("fp", "tn"))],
+        [f"truly {other}", *(tag("span", f"{now[key]:,}", id=f"at-{key}") for key in ("fp", "tn"))],
     ]
-    second = table(["", f"predicted {name}", "predicted other"], cells)
+    second = table(["", f"predicted {name}", f"predicted {other}"], cells)
     text = (
         f"Rows at or above the threshold are predicted to be {name}. PPV and NPV are the shares of "
         "predictions that are right."

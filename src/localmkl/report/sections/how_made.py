@@ -165,8 +165,12 @@ def _search(subject: Subject) -> Html | None:
     keys = [key for key in results if key.startswith("param_")]
     order = np.argsort(-np.nan_to_num(scores, nan=-np.inf), kind="stable")[:CANDIDATES]
     rows = [
-        ["chosen" if i == search.best_index_ else "", *(_written(_plain(results[key][i])) for key in keys)]
-        + [f"{scores[i]:.3f}", f"{spread[i]:.3f}"]
+        [
+            "chosen" if i == search.best_index_ else "",
+            *(_written(_plain(results[key][i])) for key in keys),
+            f"{scores[i]:.3f}",
+            f"{spread[i]:.3f}",
+        ]
         for i in order
     ]
     names = [key.removeprefix("param_").rpartition("__")[2] for key in keys]

@@ -94,9 +94,8 @@ def _importance(title: str, spread: dict[str, Floats]) -> Html:
     for name, line in spread.items():
         first, last = half_window(line)
         whose = f"{name}: position" if len(spread) > 1 else "Position"
-        said.append(
-            f"{whose} {int(line.argmax()) + 1} counts most; half of the importance is at {first + 1} to {last + 1}."
-        )
+        said.append(f"{whose} {int(line.argmax()) + 1} counts most.")
+        said.append(f"Half of the importance lies at {first + 1} to {last + 1}.")
     largest = np.sort(np.argsort(-np.max(list(spread.values()), axis=0))[:12])
     rows = [[f"{p + 1}", *(brief(float(line[p])) for line in spread.values())] for p in largest]
     numbers = table(["position", *spread], rows, "The most important positions")

@@ -30,10 +30,10 @@ def what_matters(subject: Subject) -> Section | None:
             "An effect is the share of the variance of the predictions that a kernel explains, on rows that "
             "the model has not seen. Effects sum to 100 % over all kernels and parts."
         )
-        found = held.matters(by="kernel")
-        parts += [kernel_figure(subject, found), view_table(subject)]
+        first = explain.weighted_degrees(subject.model) or held.column_parts is not None
+        parts += [kernel_figure(subject, held.matters(by="kernel")) if first else None, view_table(subject)]
     if subject.rows is not None:
-        parts += [*sequence_figures(subject), columns_figure(subject)]
+        parts += [*sequence_figures(subject)[2:], columns_figure(subject)]
     parts = [part for part in parts if part]
     return Section("matters", "What matters where", parts) if parts else None
 
@@ -145,10 +145,12 @@ def columns_figure(subject: Subject) -> Html | None:
         number = held.columns.index(one.kernel)
         added = held.column_parts[own][:, held.decided.index(one.decision), :, number].sum(axis=1)
         panels.append(_curve(f"{one.kernel}, {percent(one.share)}", cells, added, main[own], names))
-    what = f"the log-odds of {class_name(subject.positive)}" if held.probable and subject.binary else "decisions"
+    what = (
+        f"the log-odds of {class_name(subject.positive)}" if held.probable and subject.binary else "decisions"
+    )
     text = (
-        f"What values of a column add to {what if subject.classifier else 'predictions'}, on rows that the model "
-        "has not seen. The percentage is the largest effect of the column."
+        f"What values of a column add to {what if subject.classifier else 'predictions'}, on rows that the "
+        "model has not seen. The percentage is the largest effect of the column."
     )
     key = legend(names, [color_of(k) for k in range(len(names))]) if len(names) > 1 else None
     return figure("Columns", text, joined([key, beside(*panels)]))
@@ -167,7 +169,9 @@ def _curve(title: str, cells: Any, added: Any, main: Any, names: list[str]) -> H
     cells, added, main = cells[known], added[known], main[known]
     numeric = cells.dtype.kind in "iufb"
     words = [] if numeric else sorted(set(map(str, cells)))[:WORDS]
-    values = cells.astype(float) if numeric else np.array([_place(words, cell) for cell in cells], dtype=float)
+    values = (
+        cells.astype(float) if numeric else np.array([_place(words, cell) for cell in cells], dtype=float)
+    )
     lines = []
     for number in range(len(names)):
         at = np.flatnonzero((main == number) & (values >= (-np.inf if numeric else 0.0)))
