@@ -125,7 +125,8 @@ class Plot:
 
     def _across(self) -> list[Html]:
         ground, found = self.height - self.bottom, []
-        ticks = [(float(k), word[:9]) for k, word in enumerate(self.words)]
+        room = int(40.0 / max(len(self.words), 1))
+        ticks = [(float(k), word[:room]) for k, word in enumerate(self.words)]
         for value, text in ticks or [(value, brief(value)) for value in steps(*self.domains[0])]:
             x = self.x(value)
             found.append(tag("path", d=f"M{x:g} {self.top:g}V{ground:g}", class_="grid"))

@@ -66,8 +66,9 @@ def table(head: Sequence[Any], rows: Iterable[Sequence[Any]], caption: str | Non
     """Return a table that scrolls inside its box; the first cell of a row names it."""
     body = [tag("tr", tag("th", row[0], scope="row"), [tag("td", cell) for cell in row[1:]]) for row in rows]
     top = tag("thead", tag("tr", [tag("th", name, scope="col") for name in head]))
-    inside = tag("table", tag("caption", caption) if caption else None, top, tag("tbody", body))
-    return tag("div", inside, class_="scroll", tabindex="0", role="region", aria_label=caption or "Table")
+    inside = tag("table", top, tag("tbody", body))
+    box = tag("div", inside, class_="scroll", tabindex="0", role="region", aria_label=caption or "Table")
+    return joined([tag("p", caption, class_="caption") if caption else None, box])
 
 
 def folded(title: str, *parts: Any) -> Html:

@@ -11,7 +11,7 @@ from localmkl.explain import sample_map
 from localmkl.inference import describe_clusters
 from localmkl.kernels.stack import take_rows
 from localmkl.report.drawing import Plot, color_of, extent, legend
-from localmkl.report.markup import Html, Section, figure, joined, table
+from localmkl.report.markup import Html, Section, figure, joined, table, tag
 from localmkl.report.prose import brief, percent
 from localmkl.report.subject import Subject
 
@@ -81,7 +81,8 @@ def _traits(subject: Subject) -> Html | MaybeNone:
     if not rows:
         return None
     head = ["cluster", "trait", "inside", "outside", "adjusted p-value"]
-    return table(head, rows, "What sets the clusters apart (means or shares)")
+    text = "Columns that the clusters were made from differ between them in any case."
+    return joined([table(head, rows, "What sets the clusters apart (means or shares)"), tag("p", text)])
 
 
 def _map(subject: Subject, main: Any, names: list[str]) -> Html | MaybeNone:

@@ -12,7 +12,7 @@ from localmkl.report.prose import METRICS, class_name, count, interval, listing,
 from localmkl.report.sections.by_group import small_groups
 from localmkl.report.sections.how_good import calibration_verdict
 from localmkl.report.sections.sequence_parts import importance
-from localmkl.report.sections.what_matters import effects_figure
+from localmkl.report.sections.what_matters import effects_figure, in_order
 from localmkl.report.subject import Subject
 
 FEW = 50
@@ -85,8 +85,9 @@ def matters_text(subject: Subject) -> str:
             by_kernel.setdefault(one.kernel, []).append(one)
         sure = [name for name, own in by_kernel.items() if any(one.sure for one in own)][:NAMED]
         return f"What matters most: {listing(sure)}." if sure else "It is not sure what matters most."
-    for part in dict.fromkeys(one.part for one in sorted(found, key=lambda one: one.part != "everywhere")):
-        sure = [one for one in found if one.part == part and one.sure][:NAMED]
+    for part in in_order(subject, {one.part for one in found}):
+        most = NAMED if part == "everywhere" else NAMED - 1
+        sure = [one for one in found if one.part == part and one.sure][:most]
         if not sure:
             unsure.append(part)
             continue
@@ -103,8 +104,7 @@ def matters_text(subject: Subject) -> str:
 def _direction(subject: Subject, one: Any) -> str:
     if one.direction not in (-1, 1):
         return ""
-    what = f"the risk of {class_name(subject.positive)}" if subject.binary else "the prediction"
-    return f", {'raises' if one.direction == 1 else 'lowers'} {what}"
+    return f", {'raises' if one.direction == 1 else 'lowers'} {'the odds' if subject.binary else 'it'}"
 
 
 def careful_text(subject: Subject) -> str:

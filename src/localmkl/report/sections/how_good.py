@@ -43,7 +43,7 @@ def methods_table(subject: Subject) -> Html:
         lead = f"{written(own.metric, ahead.value)} ({interval(own.metric, ahead)})"
         rows.append([rival, written(own.metric, theirs.value), interval(own.metric, theirs), lead])
     head = ["method", name, "95 % interval", "lead of this model (95 % interval)"]
-    return table(head, rows, f"{name} on the same {count(len(held.y), 'row')}")
+    return table(head, rows, f"{name[0].upper()}{name[1:]} on the same {count(len(held.y), 'row')}")
 
 
 def _two_classes(subject: Subject) -> list[Any]:
@@ -103,7 +103,8 @@ def _calibration(subject: Subject, given: Any) -> Html:
 
 
 def _with_ends(found: tuple[float, float, float]) -> str:
-    return f"{found[0]:.2f} ({found[1]:.2f} to {found[2]:.2f})"
+    value, low, high = (round(one, 2) + 0.0 for one in found)
+    return f"{value:.2f} ({low:.2f} to {high:.2f})"
 
 
 def calibration_verdict(line: Any) -> str:

@@ -1,5 +1,6 @@
 """What matters where: effects of kernels by cluster or group, and of the columns inside them."""
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -47,15 +48,20 @@ def kernel_figure(subject: Subject, found: list[Any]) -> Html | None:
     """Return effects by kernel (or column) and group or class as a heat map; of one part with intervals."""
     if not found:
         return None
-    parts = list(dict.fromkeys(one.part for one in found))
-    decisions = list(dict.fromkeys(one.decision for one in found))
     noun = found[0].by
-    if len(parts) == 1 and len(decisions) == 1:
-        return _with_intervals(subject, found[:MOST], noun)
-    across = parts if len(parts) > 1 else decisions
-    field = "part" if len(parts) > 1 else "decision"
-    across = sorted(across, key=lambda name: name != "everywhere")
-    return _as_heat_map(subject, found, across, field, noun)
+    for field in ("part", "decision"):
+        across = in_order(subject, {getattr(one, field) for one in found})
+        if len(across) > 1:
+            return _as_heat_map(subject, found, across, field, noun)
+    return _with_intervals(subject, found[:MOST], noun)
+
+
+def in_order(subject: Subject, names: Iterable[str]) -> list[str]:
+    """Return parts or decisions in the order of the model, "everywhere" first."""
+    held = subject.held
+    assert held is not None
+    order = ["everywhere", *held.parts, *held.decided]
+    return sorted(names, key=order.index)
 
 
 def _with_intervals(subject: Subject, found: list[Any], noun: str) -> Html:
@@ -100,7 +106,8 @@ def _as_heat_map(subject: Subject, found: list[Any], across: list[str], field: s
 def _arrows(subject: Subject, found: list[Any]) -> str:
     if not any(one.direction in (-1, 1) for one in found):
         return ""
-    what = f"the risk of {class_name(subject.positive)}" if subject.binary else "the prediction"
+    what = f"the odds of {class_name(subject.positive)}" if subject.binary else "the prediction"
+    what = "the odds of the class" if len(subject.classes) > 2 else what
     return f" Arrows: larger values raise (↑) or lower (↓) {what}."
 
 
