@@ -47,7 +47,7 @@ def rows_as_seen(model: BaseMKL, X: Rows) -> Rows:
 
 
 def row_groups(model: BaseMKL, X: Rows) -> Array | MaybeNone:
-    """Return the group of each row, None where it has none; None for a model that reads no groups."""
+    """Return the group of each row, None where it has none; or None for a model that reads no groups."""
     return model._groups_in(X)
 
 
@@ -65,6 +65,11 @@ def training_rows(model: BaseMKL) -> Rows | None:
     if rows is None:
         return None
     return with_training_groups(model, take_rows(rows, slice(0, np.shape(model.dual_coef_)[-1])))
+
+
+def landmarks_of(model: BaseMKL) -> Rows | None:
+    """Return the landmarks of a model with `n_components`, as kernels take them; None if it has none."""
+    return getattr(getattr(model, "features_", None), "landmarks", None)
 
 
 def with_training_groups(model: BaseMKL, rows: Rows) -> Rows:

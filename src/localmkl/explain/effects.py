@@ -132,7 +132,7 @@ def effects_of(
     --------
     >>> parts = np.array([[[1.0, 0.1]], [[2.0, -0.1]], [[3.0, 0.1]], [[4.0, -0.1]]])
     >>> effects_of(parts, kernels=["crp", "age"]).shares.round(2)
-    array([[[ 1.04, -0.04]]])
+    array([[[ 1.03, -0.03]]])
     """
     given = np.asarray(contributions, dtype=np.float64)
     given = given[:, None] if given.ndim == 3 else given
@@ -142,10 +142,10 @@ def effects_of(
     every = np.ones(n_rows)
     shares, errors = variance_shares(given, totals, every, strata)
     within = shares.copy()
-    local = n_parts - (n_parts if memberships is None else memberships.shape[1])
-    for part in range(local, n_parts) if memberships is not None and n_parts > 1 else ():
+    local = every[:, None] if memberships is None else memberships
+    for part in range(n_parts - local.shape[1], n_parts) if n_parts > 1 else ():
         own = slice(part, part + 1)
-        found = variance_shares(given[:, :, own], totals, memberships[:, part - local], strata)
+        found = variance_shares(given[:, :, own], totals, local[:, part - n_parts], strata)
         within[:, own], errors[:, own] = found
     return Effects(
         shares=shares,
@@ -432,7 +432,7 @@ def column_effects(
     >>> X, y = make_localized(80, random_state=0)[:2]
     >>> found = column_effects(MKLClassifier().fit(X[:60], y[:60]), X[60:])
     >>> len(found), bool(found[0].share >= found[1].share)
-    (6, True)
+    (24, True)
     """
     X = with_groups(X, groups)
     n_rows = count_rows(rows_of(X))

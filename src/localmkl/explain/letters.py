@@ -96,7 +96,9 @@ def position_contributions(
     rows, support = rows_as_seen(model, X), model.support_
     if not len(support):  # the same prediction for every row
         n_problems, n_clusters = len(np.atleast_2d(model.dual_coef_)), memberships_of(model).shape[1]
-        parts = np.zeros((count_rows(rows), n_problems, n_clusters, _bare(model.kernels_[members[0]]).length_))
+        parts = np.zeros(
+            (count_rows(rows), n_problems, n_clusters, _bare(model.kernels_[members[0]]).length_)
+        )
         return parts[:, 0] if n_problems == 1 else parts
     if hasattr(model, "features_"):
         others = model.features_.landmarks

@@ -1,6 +1,7 @@
 """The certainty of a fitted model: of its weights, of its clusters, and of locality itself.
 
 held_out           what models say of rows that they have not seen: scores, effects, simpler models beside it
+decided_on         the same for rows that are new to a fitted model
 stability          intervals of weights, kernels that are chosen again, clusters that are found again
 locality_test      whether a local model is better than MKL by more than chance
 compare_methods    several methods on shared splits, with intervals of the differences
@@ -13,7 +14,7 @@ Where a model has ``gate="groups"`` and no column of its rows holds them, functi
 from localmkl.inference.choosing import ClusterChoice, choose_clusters
 from localmkl.inference.comparing import Comparison, compare_methods
 from localmkl.inference.describing import ClusterTraits, Trait, describe_clusters
-from localmkl.inference.heldout import HeldOut, Matter, held_out
+from localmkl.inference.heldout import HeldOut, Matter, decided_on, held_out
 from localmkl.inference.locality import LocalityTest, locality_test, permutation_p_value
 from localmkl.inference.scores import Score
 from localmkl.inference.selection import false_choices
@@ -33,6 +34,7 @@ __all__ = [
     "choose_clusters",
     "compare_methods",
     "corrected_t_test",
+    "decided_on",
     "describe_clusters",
     "false_choices",
     "held_out",

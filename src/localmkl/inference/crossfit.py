@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -28,6 +28,7 @@ from localmkl.explain.effects import (
     column_contributions,
     column_values,
     numbered_columns,
+    parts_of,
     trend,
 )
 from localmkl.inference.matching import main_clusters_in, match_clusters
@@ -89,7 +90,7 @@ class CrossFit:
             labels = groups_of(model, X).astype(str)
         places = {} if is_precomputed(model) else numbered_columns(X)
         own = getattr(model, "groups", None) if reads else None
-        places = {name: place for name, place in places.items() if not _holds(own, name, place)}
+        places = {name: place for name, place in places.items() if not _holds(own, name)}
         grams = SharedGrams(clone(model)._check_rows(X, reset=True), in_files=False)
         return cls(model, X, y, beside, labels, places if len(places) <= most_columns else {}, seed, grams)
 
@@ -116,31 +117,21 @@ class CrossFit:
             splits = list(splitter.split(np.zeros(len(self.y)), strata))
         most, rng = -(-max_rows // len(splits)), np.random.default_rng(self.seed)
         cut = [(train, np.sort(rng.permutation(test)[:most])) for train, test in splits]
-        said = f"Every row was decided by a model fitted without it, in {len(splits)} folds{how}."
-        n_cut = sum(len(test) for _, test in cut)
-        if n_cut < sum(len(test) for _, test in splits):
-            said = f"{n_cut:,} of {len(self.y):,} rows were each decided by a model fitted without them, in {len(splits)} folds{how}."
-        return cut, said
+        n_cut, n_rows = (sum(len(test) for _, test in one) for one in (cut, splits))
+        which = "Every row" if n_cut == n_rows else f"Each of {n_cut:,} rows, drawn from {n_rows:,},"
+        return cut, f"{which} was predicted by a model fitted without it ({len(splits)} folds{how})."
 
     def _strata(self, n_folds: int) -> tuple[Ints, str]:
-        """Return what folds are stratified by, and that in words: class and group as far as they are large."""
-        classes = np.zeros(len(self.y), dtype=int)
-        words = []
+        """Return what folds are stratified by, and that in words: class and group, where these are large."""
+        strata, words = np.zeros(len(self.y), dtype=int), []
         if is_classifier(self.model):
-            classes, words = np.unique(self.y, return_inverse=True)[1], ["class"]
+            strata, words = np.unique(self.y, return_inverse=True)[1], ["class"]
         if self.labels is not None:
-            both = np.unique(self.labels, return_inverse=True)[1] * (classes.max() + 1) + classes
-            large = np.bincount(both)[both] >= n_folds
-            if large.any():
-                classes = np.unique(np.where(large, classes.max() + 1 + both, classes), return_inverse=True)[
-                    1
-                ]
-                small = np.bincount(classes)[classes] < n_folds
-                if not small.any():
-                    words.append("group")
-                else:  # rare classes of small groups alone are too few
-                    classes = np.unique(self.y, return_inverse=True)[1] if words else np.zeros_like(classes)
-        return classes, f" stratified by {' and '.join(words)}" if words else ""
+            groups = np.unique(self.labels, return_inverse=True)[1]
+            both = np.unique(groups * (strata.max() + 1) + strata, return_inverse=True)[1]
+            if np.bincount(both).min() >= n_folds:
+                strata, words = both, [*words, "group"]
+        return strata, f", stratified by {' and '.join(words)}" if words else ""
 
     def part(self, rows: Ints, train: Ints | None = None) -> Rows:
         """Return some rows (of Grams, their columns at the training rows) with their groups."""
@@ -156,14 +147,8 @@ class CrossFit:
             changes = {"random_state": self.seed, **changes}
         return model.set_params(verbose=0, **changes)
 
-    def fold(self, train: Ints, test: Ints) -> Fold:
-        """Return a fold: its kernels are learned on the training rows, and computed once for all models."""
-        context = self.grams.context(self.model_with(), train, None, parallel=True)
-        self.grams.forget()
-        return Fold(self, train, test, context)
-
     def rivals(self, one_model: dict[str, Any]) -> tuple[dict[str, Rival], dict[str, str]]:
-        """Return functions of training and test rows that decide as simpler models do, and what was left out."""
+        """Return functions of a fold that decide as simpler models do, and why others were left out."""
         n_classes = len(self.model.classes_) if is_classifier(self.model) else 0
         reads_column = has_groups(self.model) and self.beside is None
         stack = is_precomputed(self.model)
@@ -171,7 +156,7 @@ class CrossFit:
         simple, skipped = simple_rivals(table, n_classes)
         found: dict[str, Rival] = {name: partial(_simple, table, fit) for name, fit in simple.items()}
         if n_classes and (rare := np.unique(self.y, return_counts=True)[1].min()) < 4:
-            found, skipped = {}, dict.fromkeys(found, f"the rarest class has only {rare} rows")
+            found, skipped = {}, dict.fromkeys(found, f"The rarest class has only {rare} rows.")
         local = "shared" in self.model.get_params(deep=False)
         if local and getattr(self.model, "shared_", 1.0) < 1.0:
             found[ONE_MODEL] = partial(_one, {"shared": 1.0, **one_model})
@@ -196,12 +181,18 @@ class CrossFit:
 
 @dataclass(frozen=True)
 class Fold:
-    """A fold of a `CrossFit`: training rows, rows to decide, and the Grams that all its models read."""
+    """A fold of a `CrossFit`: numbers of its training rows, and of the rows to decide."""
 
     fits: CrossFit
     train: Ints
     test: Ints
-    context: FoldContext
+
+    @cached_property
+    def context(self) -> FoldContext:
+        """The Grams that all models of the fold read; kernels learn on its training rows."""
+        context = self.fits.grams.context(self.fits.model_with(), self.train, None, parallel=True)
+        self.fits.grams.forget()
+        return context
 
     def fit(self, changes: dict[str, Any], group: Any = None) -> tuple[Any, Floats, Rows]:
         """Fit the model with other parameters, on all training rows or those of a group.
@@ -226,10 +217,14 @@ class Fold:
         model._fit(fits.part(train), fits.y[train], context)
         return model, np.concatenate(list(model._blocks([model], known, context, apart=True))), known
 
-    def decided(self, rivals: dict[str, Rival]) -> dict[str, Any]:
-        """Return what a model fitted on the training rows, and its rivals, say of the test rows."""
+    def decided(self, rivals: dict[str, Rival], model: Any = None) -> dict[str, Any]:
+        """Return what a model (one fitted on the training rows) and rivals say of the test rows."""
         fits = self.fits
-        model, parts, rows = self.fit({})
+        if model is None:
+            model, parts, rows = self.fit({})
+        else:
+            rows = fits.part(self.test, self.train)
+            parts = parts_of(model, rows)
         order = self._order(model)
         found = {
             "rows": self.test,
@@ -245,9 +240,9 @@ class Fold:
 
     def _order(self, fitted: BaseMKL) -> Ints:
         """Return the place in a refit of each part of the model, -1 of one that it lacks."""
-        n_parts = np.shape(self.fits.model.kernel_weights_)[-2] if hasattr(self.fits.model, "memberships_") else 1
-        if n_parts == 1:
-            return np.zeros(1, dtype=int)
+        n_parts = np.shape(self.fits.model.kernel_weights_)[-2]
+        if n_parts == 1 or fitted is self.fits.model:
+            return np.arange(n_parts)
         if has_groups(self.fits.model):
             names = list(fitted.cluster_names_)
             return np.array(
@@ -260,7 +255,6 @@ class Fold:
             main_clusters_in(own), main_clusters_in(theirs), own.shape[1], theirs.shape[1]
         )
         return np.concatenate([np.zeros(first, dtype=int), np.where(matched >= 0, matched + first, -1)])
-
 
 
 def _simple(table: Any, fit: Callable[..., Floats], fold: Fold) -> Floats:
@@ -294,15 +288,11 @@ def _separate(changes: dict[str, Any], fold: Fold) -> Floats:
     return found
 
 
-def _holds(column: Any, name: str, place: Place) -> bool:
-    """Whether a column is the one of the groups."""
-    if column is None:
-        return False
-    return (
-        name in (str(column), f"column {column}")
-        or name == ": ".join(map(str, np.atleast_1d(column)))
-        or name.endswith(f": {column}")
-    )
+def _holds(column: Any, name: str) -> bool:
+    """Whether a column is the one of the groups, which a model names alone or with its view."""
+    named = [column] if isinstance(column, str | int | np.integer) else list(column or ())
+    endings = [str(named[-1]), f"column {named[-1]}"] if named else []
+    return name in endings or name in [f"{view}: {one}" for view in named[:1] for one in endings]
 
 
 def _ordered(values: Floats, order: Ints, axis: int) -> Floats:

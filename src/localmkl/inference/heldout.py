@@ -6,8 +6,8 @@ come from these decisions, so that one model has one figure wherever it is shown
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field, fields
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, Self
 
 import numpy as np
@@ -17,11 +17,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from localmkl._checks import check_integer
 from localmkl._types import Array, Floats, MaybeNone, Rows, Targets
+from localmkl.estimators.groups import as_groups
 from localmkl.estimators.probabilities import has_probabilities, probabilities
-from localmkl.explain import cluster_names, described_loss, kernel_names, shared_part
+from localmkl.estimators.rows import concatenate_rows
+from localmkl.explain import cluster_names, described_loss, is_precomputed, kernel_names, shared_part
 from localmkl.explain.effects import Effects, decision_names, effects_of, kernel_columns
-from localmkl.inference.crossfit import ONE_MODEL, SEPARATE, CrossFit
+from localmkl.inference.crossfit import ONE_MODEL, SEPARATE, CrossFit, Fold
 from localmkl.inference.scores import Score, score_of
+from localmkl.model_selection.search import rows_to_slice
 
 EVERYWHERE = "everywhere"
 
@@ -133,13 +136,15 @@ class HeldOut:
     kernel_columns: list[int]
 
     def record(self) -> dict[str, Any]:
-        """Return plain values and arrays, from which `of` makes the same again."""
-        return {one.name: getattr(self, one.name) for one in fields(self)}
+        """Return plain values, lists and arrays of numbers or text, from which `of` makes the same again."""
+        values = {one.name: getattr(self, one.name) for one in fields(self)}
+        return {name: _plain(value) for name, value in values.items()}
 
     @classmethod
     def of(cls, record: dict[str, Any]) -> Self:
         """Return what `record` has recorded."""
-        return cls(**record)
+        lists = {name: np.asarray(record[name]) for name in ("y", "classes") if record[name] is not None}
+        return cls(**{**record, **lists})
 
     def score(
         self, name: str | None = None, metric: str | None = None, rows: ArrayLike | None = None
@@ -269,6 +274,11 @@ class HeldOut:
         )
 
 
+def _plain(value: Any) -> Any:
+    """Return a value without objects: lists in the place of arrays of these."""
+    return value.tolist() if isinstance(value, np.ndarray | np.generic) and value.dtype == object else value
+
+
 def held_out(
     model: Any,
     X: Rows,
@@ -331,9 +341,72 @@ def held_out(
     candidates, skipped = fits.rivals(one_model or {}) if rivals else ({}, {})
     parts = []
     for number, split in enumerate(splits):
-        parts.append({"fold": np.full(len(split[1]), number), **fits.fold(*split).decided(candidates)})
+        parts.append({"fold": np.full(len(split[1]), number), **Fold(fits, *split).decided(candidates)})
         if progress is not None:
             progress(number + 1, len(splits))
+    return _answer(fits, parts, list(candidates), skipped, made)
+
+
+def decided_on(
+    model: Any,
+    X: Rows,
+    y: Targets,
+    *,
+    groups: ArrayLike | None = None,
+    train: Sequence[Any] | None = None,
+    one_model: dict[str, Any] | None = None,
+    random_state: int = 0,
+) -> HeldOut:
+    """Return the same for rows that are new to a fitted model: nothing is fitted again but simpler models.
+
+    Parameters
+    ----------
+    model : fitted estimator or search
+    X, y : rows and targets
+        None of the training rows.
+    groups : array-like of shape (n_samples,), optional
+    train : (X, y) or (X, y, groups), optional
+        The rows of the fit, for simpler models; without them there are none.
+    one_model : dict, optional
+        As in `held_out`.
+    random_state : int, default=0
+
+    Returns
+    -------
+    HeldOut
+
+    Examples
+    --------
+    >>> from localmkl import MKLClassifier
+    >>> from localmkl.datasets import make_localized
+    >>> X, y = make_localized(120, random_state=0)[:2]
+    >>> model = MKLClassifier(loss="log_loss").fit(X[:60], y[:60])
+    >>> found = decided_on(model, X[60:], y[60:], train=(X[:60], y[:60]))
+    >>> sorted(found.rivals), bool(np.allclose(found.decisions, model.decision_function(X[60:])))
+    (['gradient boosting', 'logistic regression'], True)
+    """
+    model = getattr(model, "best_estimator_", model)
+    check_is_fitted(model)
+    y, n_known = np.asarray(y), 0
+    if train is not None and not is_precomputed(model):
+        rows, targets, *beside = train
+        n_known, X = len(targets), concatenate_rows(*(rows_to_slice(model, one) for one in (rows, X)))
+        y = np.concatenate([np.asarray(targets), y])
+        groups = None if groups is None else np.concatenate([as_groups(own) for own in (*beside, groups)])
+    fits = CrossFit.of(model, X, y, groups, random_state)
+    candidates, skipped = fits.rivals(one_model or {}) if n_known else ({}, {})
+    fold = Fold(fits, np.arange(n_known), np.arange(n_known, len(y)))
+    part = {"fold": np.zeros(len(fold.test), dtype=int), **fold.decided(candidates, model)}
+    how = f"The model predicted {len(fold.test):,} rows that it was not fitted on."
+    found = _answer(fits, [part], list(candidates), skipped, how)
+    return replace(found, rows=found.rows - n_known)
+
+
+def _answer(
+    fits: CrossFit, parts: list[dict[str, Any]], rivals: list[str], skipped: dict[str, str], how: str
+) -> HeldOut:
+    """Return what folds have decided, in the order of the rows."""
+    model = fits.model
     whole = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
     order = np.argsort(whole["rows"], kind="stable")
     whole = {name: values[order] for name, values in whole.items()}
@@ -349,7 +422,7 @@ def held_out(
         contributions=whole["contributions"],
         memberships=whole["memberships"],
         groups=None if fits.labels is None else fits.labels[whole["rows"]],
-        rivals={name: whole[name] for name in candidates},
+        rivals={name: whole[name] for name in rivals},
         skipped=skipped,
         classes=classes,
         positive=classes[1] if classes is not None and len(classes) == 2 else None,
@@ -361,7 +434,7 @@ def held_out(
         probable=classes is not None and has_probabilities(model.loss_),
         quantile=described.get("quantile"),
         metric="pinball" if "quantile" in described else metric,
-        how=made,
+        how=how,
         columns=list(fits.places),
         column_parts=columns,
         directions=None if columns is None else fits.directions(whole["rows"], columns, whole["memberships"]),

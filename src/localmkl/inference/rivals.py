@@ -210,10 +210,10 @@ def simple_rivals(
     if n_classes:
         linear, boosted = (LINEAR, linear_decisions), (BOOSTING, boosted_decisions)
     if table is None:
-        return {}, dict.fromkeys((linear[0], BOOSTING), "Gram matrices have no columns")
+        return {}, dict.fromkeys((linear[0], BOOSTING), "Gram matrices have no columns.")
     cells = table.shape[0] * table.shape[1] if not sparse.issparse(table) else table.nnz
     if cells > most_cells:
-        return {}, dict.fromkeys((linear[0], BOOSTING), f"it would take long on {cells:,} cells")
+        return {}, dict.fromkeys((linear[0], BOOSTING), f"It would take long on {cells:,} cells.")
     if table.shape[1] > most_columns or sparse.issparse(table):
-        return dict([linear]), {BOOSTING: f"it would take long on {table.shape[1]:,} columns"}
+        return dict([linear]), {BOOSTING: f"It would take long on {table.shape[1]:,} columns."}
     return dict([linear, boosted]), {}
