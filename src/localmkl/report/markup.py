@@ -35,12 +35,12 @@ def tag(element: str, *children: Any, **attributes: Any) -> Html:
 
 def joined(children: Iterable[Any]) -> Html:
     """Return markup and escaped texts as one piece."""
-    pieces = []
+    pieces: list[Html] = []
     for child in children:
         if isinstance(child, list | tuple):
             pieces.append(joined(child))
         elif child is not None:
-            pieces.append(child if isinstance(child, Html) else escape(str(child)))
+            pieces.append(child if isinstance(child, Html) else Html(escape(str(child))))
     return Html("".join(pieces))
 
 

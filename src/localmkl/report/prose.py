@@ -22,7 +22,7 @@ PERCENT = frozenset(("accuracy", "balanced_accuracy"))
 """Metrics that are written in percent."""
 
 
-def percent(share: float, digits: int = 0) -> str:
+def percent(share: Any, digits: int = 0) -> str:
     r"""Return a share in percent.
 
     Examples
@@ -33,7 +33,7 @@ def percent(share: float, digits: int = 0) -> str:
     value = 100.0 * float(share)
     if digits == 0 and 0.0 < abs(value) < 0.95:
         digits = 1
-    return f"{value:.{digits}f}\N{NO-BREAK SPACE}%"
+    return f"{round(value, digits) + 0.0:.{digits}f}\N{NO-BREAK SPACE}%"
 
 
 def brief(value: Any) -> str:
@@ -117,9 +117,9 @@ def written(metric: str, value: float) -> str:
         return "not known"
     if metric in PERCENT:
         return percent(value, 1)
-    return (
-        f"{value:.2f}" if metric in ("roc_auc", "r2") else f"{value:.3f}" if abs(value) < 1 else brief(value)
-    )
+    fixed = metric in ("roc_auc", "r2")
+    digits = 2 if fixed and not 0.985 < value < 1.0 else 3
+    return f"{round(value, digits) + 0.0:.{digits}f}" if fixed or abs(value) < 1.0 else brief(value)
 
 
 def interval(metric: str, score: Any) -> str:

@@ -33,7 +33,7 @@ def check_resamples(wanted: int | None) -> None:
 def refit(subject: Any, wanted: int | None, verbose: int = 0) -> Stability | MaybeNone:
     """Return the refits of a model; None where it cannot be refitted, or by default takes too long."""
     model, train = subject.model, subject.train
-    if wanted == 0 or not subject.local or subject.grouped:
+    if wanted == 0 or (wanted is None and (subject.grouped or not subject.local)):
         return None
     if not isinstance(model, ConvexMKL) or hasattr(model, "features_"):
         return None

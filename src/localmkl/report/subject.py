@@ -12,14 +12,13 @@ from sklearn.utils.validation import check_is_fitted
 from localmkl import explain
 from localmkl._checks import listed
 from localmkl._sklearn import count_rows
-from localmkl._types import Array, Bools, Ints, Rows, Targets
+from localmkl._types import Array, Bools, Floats, Ints, MaybeNone, Rows, Targets
 from localmkl.estimators.base import BaseMKL
 from localmkl.estimators.groups import Grouped, rows_of, with_groups
-from localmkl.estimators.probabilities import has_probabilities
-from localmkl.explain.effects import decision_names
-from localmkl.inference.heldout import HeldOut, held_out
+from localmkl.inference import Stability
+from localmkl.inference.heldout import HeldOut, decided_on, held_out
 from localmkl.kernels.stack import take_rows
-from localmkl.report.prose import class_name, count
+from localmkl.report.prose import count
 from localmkl.report.recognised import seen
 from localmkl.stacks import Stack
 from localmkl.views import as_views
@@ -52,6 +51,8 @@ class Subject:
         Whether these rows are new to the model; else they are its training rows, by cross-validation.
     remarks : list of str
         What was left out.
+    refits : Stability or None
+        Refits on halves of the training rows.
     """
 
     def __init__(
@@ -79,10 +80,11 @@ class Subject:
                 f"got {type(self.model).__name__}."
             )
         check_is_fitted(self.model)
-        self.made: dict[str, Any] = getattr(given, "made_", {})
+        self.made: dict[str, Any] = getattr(given, "made_", getattr(self.model, "made_", {}))
         self.remarks: list[str] = []
         self.new, self.seed = False, seed
-        self.held: HeldOut | None = None
+        self.held: HeldOut | MaybeNone = None
+        self.refits: Stability | MaybeNone = None
         self.train = self._training(train)
         self.names: Any = self.made.get("names")
         if X is not None:
@@ -109,10 +111,16 @@ class Subject:
 
     @property
     def positive(self) -> Any:
-        """Of two classes, the one that positive decisions mean."""
+        """Of two classes, the one that is asked for: by default the one that positive decisions mean."""
         if not self.binary:
             return None
-        return self.classes[1] if self.held is None else self.held.positive
+        wanted = str(self.made.get("positive"))
+        return next((label for label in self.classes if str(label) == wanted), self.classes[1])
+
+    @property
+    def sign(self) -> int:
+        """Minus one where positive decisions mean the class that is not asked for; else one."""
+        return -1 if self.binary and self.positive != self.classes[1] else 1
 
     @property
     def negative(self) -> Any:
@@ -264,10 +272,10 @@ class Subject:
             return HeldOut.of(kept)
         if cv == 0 or self.train is None or self.train[1] is None:
             return None
-        X, y = self.train
-        groups = X.groups if isinstance(X, Grouped) else None
+        X, y, *groups = _apart(*self.train)
+        beside = groups[0] if groups else None
         try:
-            return held_out(self.model, rows_of(X), y, groups=groups, n_folds=cv, random_state=self.seed)
+            return held_out(self.model, X, y, groups=beside, n_folds=cv, random_state=self.seed)
         except ValueError as error:
             self.remarks.append(f"The model was not cross-validated. {error}")
             return None
@@ -276,51 +284,41 @@ class Subject:
         """Return the decisions of the model on rows that are new to it; None without targets."""
         if self._targets is None:
             return None
-        rows, y, model = self._given, self._targets, self.model
-        parts = model.contributions(rows)
-        described = explain.described_loss(model)
-        metric = "r2" if not self.classifier else "roc_auc" if self.binary else "accuracy"
-        return HeldOut(
-            rows=np.arange(len(y)),
-            y=y,
-            fold=np.zeros(len(y), dtype=int),
-            decisions=np.asarray(model.decision_function(rows) if self.classifier else model.predict(rows)),
-            contributions=(parts[:, None] if parts.ndim == 3 else parts).astype(np.float32),
-            memberships=explain.memberships_of(model, rows),
-            groups=explain.groups_of(model, rows) if self.grouped else None,
-            rivals={},
-            classes=np.array(self.classes) if self.classifier else None,
-            skipped={},
-            positive=self.classes[1] if self.binary else None,
-            kernels=self.kernels,
-            parts=self.parts,
-            decided=decision_names(model),
-            shared=explain.shared_part(model) > 0.0,
-            loss=described["loss"],
-            probable=self.classifier and has_probabilities(model.loss_),
-            quantile=described.get("quantile"),
-            metric="pinball" if "quantile" in described else metric,
-            how=f"The model decided {count(len(y), 'row')} that it was not trained on.",
-            columns=[],
-            column_parts=None,
-            directions=None,
-            kernel_columns=[],
+        return decided_on(
+            self.model,
+            rows_of(self._given),
+            self._targets,
+            groups=_groups_beside(self._given),
+            train=None if self.train is None or self.train[1] is None else _apart(*self.train),
+            random_state=self.seed,
         )
 
     @cached_property
     def truth(self) -> Bools:
         """Mask of the rows of the positive class, of two classes."""
-        assert self.held is not None
         return np.asarray(self.held.y == self.positive)
 
-    @property
-    def event(self) -> str:
-        """The positive class as a noun."""
-        return class_name(self.positive)
+    def scores(self, name: str | None = None) -> Floats:
+        """Return the probability of the positive class by the model or a rival, else its decisions."""
+        given = self.held.probabilities(name)
+        if given is None:
+            return self.sign * (self.held.decisions if name is None else self.held.rivals[name])
+        return given if self.sign > 0 else 1.0 - given
 
     def main_part(self) -> tuple[Ints, list[str]]:
         """Return the number of the main cluster or group of each row shown, and their names."""
         return explain.main_clusters(self.model, self.rows)
+
+
+def _groups_beside(X: Rows) -> Array | None:
+    """Return the groups that rows carry beside them."""
+    return X.groups if isinstance(X, Grouped) else None
+
+
+def _apart(X: Rows, y: Any) -> tuple[Any, ...]:
+    """Return rows and targets, and the groups that the rows carry beside them."""
+    groups = _groups_beside(X)
+    return (rows_of(X), y) if groups is None else (rows_of(X), y, groups)
 
 
 def _as_rows(X: Rows) -> Rows:

@@ -1,5 +1,6 @@
 """Known groups one by one: the model, one model for all, and separate models."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -42,12 +43,11 @@ def verdict(subject: Subject) -> str:
 def forest(subject: Subject) -> Any:
     """Return the figures of each group with their intervals, those of all rows last."""
     held = subject.held
-    assert held is not None
     methods = [None, *(name for name in COMPARED if name in held.rivals)]
     scores = {name or "this model": held.by_group(name) for name in methods}
     whole = {name or "this model": held.score(name) for name in methods}
     groups = [group for group in scores["this model"] if group is not None]
-    series = {
+    series: dict[str, Sequence[Any]] = {
         name: [(s.value, s.low, s.high) for s in [*(found[group] for group in groups), whole[name]]]
         for name, found in scores.items()
     }
@@ -79,11 +79,9 @@ def forest(subject: Subject) -> Any:
 
 def counts(subject: Subject) -> Any:
     """Return rows and events of each group."""
-    held = subject.held
-    assert held is not None
-    assert held.groups is not None
+    held: Any = subject.held
     rows = []
-    for group in dict.fromkeys(sorted(held.groups.tolist(), key=str)):
+    for group in np.unique(held.groups):
         own = held.groups == group
         row = [str(group), f"{int(own.sum()):,}"]
         for label in subject.classes:

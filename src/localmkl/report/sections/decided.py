@@ -36,11 +36,10 @@ def decided(subject: Subject) -> Section | None:
 def badness(subject: Subject) -> Floats:
     """Return how wrong each prediction is: larger is worse, and right ones are below zero."""
     held = subject.held
-    assert held is not None
     if not subject.classifier:
         return np.abs(np.asarray(held.y, dtype=float) - held.decisions)
     if subject.binary:
-        return np.where(subject.truth, -held.decisions, held.decisions)
+        return np.where(subject.truth, -1, 1) * subject.sign * held.decisions
     own = np.array([subject.classes.index(label) for label in held.y.tolist()])
     true = held.decisions[np.arange(len(own)), own]
     others = held.decisions.copy()
@@ -57,12 +56,11 @@ def kept_rows(subject: Subject) -> list[int]:
 def decision_words(subject: Subject) -> Array:
     """Return each prediction in words."""
     held = subject.held
-    assert held is not None
     if not subject.classifier:
         return np.array([brief(float(value)) for value in held.decisions], dtype=object)
     predicted, given = held.predicted(), held.probabilities()
     if given is None:
-        sure = held.decisions if subject.binary else held.decisions.max(axis=1)
+        sure = np.abs(held.decisions) if subject.binary else held.decisions.max(axis=1)
         words = [f"{label} (decision {value:.2f})" for label, value in zip(predicted, sure, strict=True)]
     else:
         sure = np.maximum(given, 1.0 - given) if subject.binary else given.max(axis=1)
@@ -73,7 +71,6 @@ def decision_words(subject: Subject) -> Array:
 def mistakes(subject: Subject) -> Html | None:
     """Return the table of the clearest mistakes."""
     held, wrong = subject.held, badness(subject)
-    assert held is not None
     rows, words = [], decision_words(subject)
     for i in kept_rows(subject)[:MISTAKES]:
         if subject.classifier and not wrong[i] > 0.0:
@@ -97,7 +94,7 @@ def page_data(subject: Subject) -> dict[str, Any]:
     chosen: Any = np.zeros(len(held.y), dtype=int)
     if held.decisions.ndim == 2:
         chosen = held.decisions.argmax(axis=1)
-    moved = held.contributions[np.arange(len(held.y)), chosen].sum(axis=1)
+    moved = subject.sign * held.contributions[np.arange(len(held.y)), chosen].sum(axis=1)
     rows = []
     for i in kept:
         truth = str(held.y[i]) if subject.classifier else brief(float(held.y[i]))
@@ -108,8 +105,6 @@ def page_data(subject: Subject) -> dict[str, Any]:
         rows.append([subject.labels[i], group, str(words[i]), truth, parts])
     data: dict[str, Any] = {"kernels": held.kernels, "rows": rows, "noun": subject.noun}
     if subject.binary:
-        given = held.probabilities()
-        scores = held.decisions if given is None else given
-        data["scores"] = [float(f"{value:.5g}") for value in scores]
+        data["scores"] = [float(f"{value:.5g}") for value in subject.scores()]
         data["truth"] = subject.truth.astype(int).tolist()
     return data

@@ -83,8 +83,8 @@ def matters_text(subject: Subject) -> str:
         by_kernel: dict[str, list[Any]] = {}
         for one in found:
             by_kernel.setdefault(one.kernel, []).append(one)
-        sure = [name for name, own in by_kernel.items() if any(one.sure for one in own)][:NAMED]
-        return f"What matters most: {listing(sure)}." if sure else "It is not sure what matters most."
+        names = [name for name, own in by_kernel.items() if any(one.sure for one in own)][:NAMED]
+        return f"What matters most: {listing(names)}." if names else "It is not sure what matters most."
     for part in in_order(subject, {one.part for one in found}):
         most = NAMED if part == "everywhere" else NAMED - 1
         sure = [one for one in found if one.part == part and one.sure][:most]
@@ -104,7 +104,8 @@ def matters_text(subject: Subject) -> str:
 def _direction(subject: Subject, one: Any) -> str:
     if one.direction not in (-1, 1):
         return ""
-    return f", {'raises' if one.direction == 1 else 'lowers'} {'the odds' if subject.binary else 'it'}"
+    raises = one.direction == subject.sign
+    return f", {'raises' if raises else 'lowers'} {'the odds' if subject.binary else 'it'}"
 
 
 def careful_text(subject: Subject) -> str:
@@ -125,13 +126,13 @@ def careful_text(subject: Subject) -> str:
     small = small_groups(subject)
     if small:
         found.append(f"Figures of small groups are uncertain: {listing(small)}.")
-    given = held.probabilities() if subject.binary else None
-    if given is not None and subject.truth.any() and not subject.truth.all():
-        line = calibration_of(given, subject.truth)
+    if subject.binary and held.probable and 0 < subject.truth.sum() < len(subject.truth):
+        line = calibration_of(subject.scores(), subject.truth)
         said = calibration_verdict(line)
         if "agree" not in said:
-            found.append(f"{said[:-1]} (calibration slope {line.slope[0]:.2f}).")
-    elif subject.binary:
+            slope = f" (calibration slope {line.slope[0]:.2f})" if "average" not in said else ""
+            found.append(f"{said[:-1]}{slope}.")
+    elif subject.binary and not held.probable:
         found.append("This loss gives decisions, not probabilities.")
     simple = [name for name in ("logistic regression", "ridge regression") if name in held.rivals]
     ahead = held.difference(simple[0]) if simple else None

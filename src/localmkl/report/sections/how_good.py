@@ -35,7 +35,6 @@ def how_good(subject: Subject) -> Section | None:
 def methods_table(subject: Subject) -> Html:
     """Return the main metric of the model and of the simple models on the same rows."""
     held = subject.held
-    assert held is not None
     own, name = held.score(), METRICS.get(held.metric, held.metric)
     rows = [[tag("b", "this model"), written(own.metric, own.value), interval(own.metric, own), ""]]
     for rival in held.rivals:
@@ -48,29 +47,27 @@ def methods_table(subject: Subject) -> Html:
 
 def _two_classes(subject: Subject) -> list[Any]:
     held = subject.held
-    assert held is not None
-    truth, given = subject.truth, held.probabilities()
+    truth, probable = subject.truth, held.probable
     if truth.all() or not truth.any():
         return [f"All rows are of one class, so that neither {METRICS['roc_auc']} nor curves exist."]
-    scores = held.decisions if given is None else given
+    scores = subject.scores()
     drawn: list[Any] = [_roc(subject, scores)]
-    if given is not None:
-        drawn += [_calibration(subject, given), _decision_curve(subject, given)]
-    return [beside(*drawn, threshold_panel(subject, scores, given is not None))]
+    if probable:
+        drawn += [_calibration(subject, scores), _decision_curve(subject, scores)]
+    return [beside(*drawn, threshold_panel(subject, scores, probable))]
 
 
 def _roc(subject: Subject, scores: Any) -> Html:
     held, plot = subject.held, Plot((0, 1), (0, 1), ("1 - specificity", "sensitivity"), height=380)
-    assert held is not None
     plot.line([0, 1], [0, 1], "var(--soft)", dashed=True)
-    methods = {"this model": scores, **held.rivals}
+    methods = {"this model": scores, **{rival: subject.scores(rival) for rival in held.rivals}}
     for number, values in reversed(list(enumerate(methods.values()))):
         wrong, right, _ = outside.roc_curve(subject.truth, values)
         plot.line(wrong, right, color_of(number))
-    now = at_threshold(scores, subject.truth, 0.5 if held.probabilities() is not None else 0.0)
+    now = at_threshold(scores, subject.truth, 0.5 if held.probable else 0.0)
     x, y = plot.x(1.0 - now["specificity"]), plot.y(now["sensitivity"])
     plot.add(tag("circle", cx=x, cy=y, r=6, class_="chosen", id="roc-point"))
-    name = class_name(held.positive)
+    name = class_name(subject.positive)
     text = (
         f"Sensitivity is the share of {name} rows that are found. Specificity is the share of other rows "
         "that are left alone. The dot is the threshold chosen below."
@@ -122,13 +119,11 @@ def calibration_verdict(line: Any) -> str:
 
 def _decision_curve(subject: Subject, given: Any) -> Html:
     held, truth = subject.held, subject.truth
-    assert held is not None
     thresholds = np.arange(0.01, 0.96, 0.01)
     curves = {"this model": net_benefit(given, truth, thresholds)}
     for rival in held.rivals:
-        theirs = held.probabilities(rival)
-        if theirs is not None:
-            curves[rival] = net_benefit(theirs, truth, thresholds)
+        if held.probabilities(rival) is not None:
+            curves[rival] = net_benefit(subject.scores(rival), truth, thresholds)
     everyone = net_benefit(np.ones(len(truth)), truth, thresholds)
     top = max(float(curve.max()) for curve in [*curves.values(), everyone])
     plot = Plot((0, 1), (-0.25 * top, 1.05 * top), ("threshold probability", "net benefit"), height=380)
@@ -181,7 +176,6 @@ def threshold_panel(subject: Subject, scores: Any, probable: bool) -> Html:
 
 def _many_classes(subject: Subject) -> list[Any]:
     held, classes = subject.held, subject.classes
-    assert held is not None
     predicted, rows = held.predicted(), []
     names = [str(label) for label in classes]
     confusion = outside.confusion_matrix(held.y, predicted, labels=classes)
@@ -204,7 +198,6 @@ def _many_classes(subject: Subject) -> list[Any]:
 
 
 def _calibration_of_top(subject: Subject, given: Any) -> Html:
-    assert subject.held is not None
     found = reliability(*event_probabilities(given, subject.held.y, np.array(subject.classes)))
     plot = Plot((0, 1), (0, 1), ("probability of the predicted class", "share predicted rightly"), height=380)
     plot.line([0, 1], [0, 1], "var(--soft)", dashed=True)
@@ -217,7 +210,6 @@ def _calibration_of_top(subject: Subject, given: Any) -> Html:
 
 def _regression(subject: Subject) -> list[Any]:
     held = subject.held
-    assert held is not None
     y, predicted = np.asarray(held.y, dtype=float), held.decisions
     rows = []
     for metric in ("r2", "rmse", "mae"):

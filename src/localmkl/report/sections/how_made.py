@@ -11,7 +11,7 @@ from localmkl import explain
 from localmkl.bounds import bound_model
 from localmkl.report.drawing import heat_map
 from localmkl.report.markup import Html, Section, figure, table
-from localmkl.report.prose import brief, listing, percent
+from localmkl.report.prose import brief, percent
 from localmkl.report.subject import Subject
 
 METHODS = {
@@ -149,7 +149,13 @@ def _weights(subject: Subject) -> Html | None:
         [subject.kernels[m] for m in order], parts, shown, corner="kernel, share of the weights in percent"
     )
     text = "Weights belong to the solution; a large weight need not mean a large effect on predictions."
-    return figure("Kernel weights", text, drawn)
+    found, rows = subject.refits, []
+    if found is not None:
+        for j, m in np.ndindex(found.shares.shape):
+            ends = f"{percent(found.low[j, m])} to {percent(found.high[j, m])}"
+            rows.append([subject.kernels[m], found.clusters[j], ends, percent(found.frequency[j, m])])
+    head = ["kernel", "part", "90 % interval", "chosen in refits"]
+    return figure("Kernel weights", text, drawn, table(head, rows, "Refits on halves") if rows else None)
 
 
 def _search(subject: Subject) -> Html | None:
@@ -187,17 +193,15 @@ def _plain(value: Any) -> Any:
 def _origin(subject: Subject) -> list[list[str]]:
     """Return versions, time and machine."""
     made, model = subject.made, subject.model
-    rows = [
-        ["date", made.get("date")],
-        [
-            "localmkl",
-            listing(filter(None, [made.get("version") or localmkl.__version__, made.get("commit")]), ","),
-        ],
-        ["scikit-learn", sklearn.__version__],
-        ["Python", platform.python_version()],
-        ["machine", made.get("cpu")],
-        ["seconds of the training", brief(made["seconds"]) if made.get("seconds") is not None else None],
-        ["steps of the solver", f"{model.n_iter_:,}"],
-        ["support vectors", f"{len(model.support_):,} of {subject.n_train:,}"],
-    ]
-    return [[name, str(value)] for name, value in rows if value]
+    seconds = made.get("seconds")
+    rows = {
+        "date": made.get("date"),
+        "localmkl": ", ".join(filter(None, [made.get("version", localmkl.__version__), made.get("commit")])),
+        "scikit-learn": sklearn.__version__,
+        "Python": platform.python_version(),
+        "machine": made.get("cpu"),
+        "seconds of the training": None if seconds is None else brief(seconds),
+        "steps of the solver": f"{model.n_iter_:,}",
+        "support vectors": f"{len(model.support_):,} of {subject.n_train:,}",
+    }
+    return [[name, str(value)] for name, value in rows.items() if value]

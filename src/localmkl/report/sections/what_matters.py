@@ -14,18 +14,17 @@ from localmkl.report.prose import class_name, percent
 from localmkl.report.sections.sequence_parts import sequence_figures
 from localmkl.report.subject import Subject
 
-MOST = 16
-"""Rows of a heat map."""
+MOST, LEAST = 16, 0.005
+"""Rows of a heat map, and the largest effect below which a row is left out."""
 
 CURVES, BINS, WORDS = 9, 10, 6
 """Columns with a curve, points of a curve, and most words on its axis."""
 
-ARROWS = {1: " ↑", -1: " ↓", 0: "", None: ""}
-
 
 def what_matters(subject: Subject) -> Section | None:
     """Return the section on effects; None where nothing is known."""
-    held, parts = subject.held, []
+    held = subject.held
+    parts: list[Any] = []
     if held is not None:
         parts.append(
             "An effect is the share of the variance of the predictions that a kernel explains, on rows that "
@@ -59,19 +58,15 @@ def kernel_figure(subject: Subject, found: list[Any]) -> Html | None:
 def in_order(subject: Subject, names: Iterable[str]) -> list[str]:
     """Return parts or decisions in the order of the model, "everywhere" first."""
     held = subject.held
-    assert held is not None
     order = ["everywhere", *held.parts, *held.decided]
     return sorted(names, key=order.index)
 
 
 def _with_intervals(subject: Subject, found: list[Any], noun: str) -> Html:
-    names = [f"{one.kernel}{ARROWS[one.direction]}" for one in found]
+    names = [f"{one.kernel}{_arrow(subject, one)}" for one in found]
     values = [(100 * one.share, 100 * one.low, 100 * one.high) for one in found]
     drawn = reaches(names, {"effect": values}, "effect in percent", f"Effects by {noun}", 0.0)
-    rows = [
-        [one.kernel, percent(one.share), f"{percent(one.low)} to {percent(one.high)}", _sure(one), _way(one)]
-        for one in found
-    ]
+    rows = [[one.kernel, *_said(subject, one)] for one in found]
     numbers = table([noun, "effect", "95 % interval", "sure", "direction"], rows, f"Effects by {noun}")
     text = f"Lines are 95 % intervals.{_arrows(subject, found)}"
     return figure(f"Effects by {noun}", text, drawn, numbers)
@@ -82,7 +77,9 @@ def _as_heat_map(subject: Subject, found: list[Any], across: list[str], field: s
     for one in found:
         tops[one.kernel] = max(one.share, tops.get(one.kernel, 0.0))
     down = sorted(tops, key=lambda name: -tops[name])[:MOST]
-    shape, cells = (len(down), len(across)), {}
+    down = [name for name in down if tops[name] >= LEAST] or down[:1]
+    shape = (len(down), len(across))
+    cells: dict[tuple[str, str], Any] = {}
     for one in found:  # of several classes, the largest effect in each part
         key = (one.kernel, getattr(one, field))
         if key not in cells or one.share > cells[key].share:
@@ -93,9 +90,8 @@ def _as_heat_map(subject: Subject, found: list[Any], across: list[str], field: s
         for j, where in enumerate(across):
             one = cells.get((name, where))
             if one is not None:
-                shares[i, j], pale[i, j], marks[i, j] = one.share, not one.sure, ARROWS[one.direction]
-                ends = f"{percent(one.low)} to {percent(one.high)}"
-                rows.append([name, where, percent(one.share), ends, _sure(one), _way(one)])
+                shares[i, j], pale[i, j], marks[i, j] = one.share, not one.sure, _arrow(subject, one)
+                rows.append([name, where, *_said(subject, one)])
     what = subject.noun if field == "part" else "class"
     numbers = table([noun, what, "effect", "95 % interval", "sure", "direction"], rows, f"Effects by {noun}")
     drawn = heat_map(down, across, shares, pale=pale, marks=marks, corner=f"{noun}, effect in percent")
@@ -111,12 +107,18 @@ def _arrows(subject: Subject, found: list[Any]) -> str:
     return f" Arrows: larger values raise (↑) or lower (↓) {what}."
 
 
-def _sure(one: Any) -> str:
-    return "yes" if one.sure else "not sure"
+def _said(subject: Subject, one: Any) -> list[str]:
+    """Return the cells of a table on an effect."""
+    ends = f"{percent(one.low)} to {percent(one.high)}"
+    return [percent(one.share), ends, "yes" if one.sure else "not sure", _way(subject, one)]
 
 
-def _way(one: Any) -> str:
-    return {1: "raises", -1: "lowers"}.get(one.direction, "–")
+def _way(subject: Subject, one: Any) -> str:
+    return {subject.sign: "raises", -subject.sign: "lowers"}.get(one.direction, "–")
+
+
+def _arrow(subject: Subject, one: Any) -> str:
+    return {"raises": " ↑", "lowers": " ↓"}.get(_way(subject, one), "")
 
 
 def view_table(subject: Subject) -> Html | None:
@@ -138,7 +140,8 @@ def columns_figure(subject: Subject) -> Html | None:
     held = subject.held
     if held is None or held.column_parts is None or subject.rows is None:
         return None
-    places, tops = numbered_columns(subject.rows), {}
+    places = numbered_columns(subject.rows)
+    tops: dict[str, Any] = {}
     for one in held.matters(by="column"):
         tops.setdefault(one.kernel, one)
     chosen = [one for one in tops.values() if one.share > 0.0 and one.kernel in places][:CURVES]
@@ -151,6 +154,7 @@ def columns_figure(subject: Subject) -> Html | None:
         cells = column_values(subject.rows, places[one.kernel])[own]
         number = held.columns.index(one.kernel)
         added = held.column_parts[own][:, held.decided.index(one.decision), :, number].sum(axis=1)
+        added = subject.sign * added
         panels.append(_curve(f"{one.kernel}, {percent(one.share)}", cells, added, main[own], names))
     what = (
         f"the log-odds of {class_name(subject.positive)}" if held.probable and subject.binary else "decisions"
@@ -174,7 +178,7 @@ def _curve(title: str, cells: Any, added: Any, main: Any, names: list[str]) -> H
     """Return the mean of what a column adds, by its value: lines of numbers, points of words."""
     known = np.array([not is_missing(cell) for cell in cells.tolist()])
     cells, added, main = cells[known], added[known], main[known]
-    numeric = cells.dtype.kind in "iufb"
+    numeric = all(isinstance(cell, int | float) for cell in cells.tolist())
     words = [] if numeric else sorted(set(map(str, cells)))[:WORDS]
     values = (
         cells.astype(float) if numeric else np.array([_place(words, cell) for cell in cells], dtype=float)
