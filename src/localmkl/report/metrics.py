@@ -58,6 +58,19 @@ def _logistic(design: Floats, truth: Bools, offset: Floats) -> list[tuple[float,
     return [(float(b), float(b - e), float(b + e)) for b, e in zip(found, error, strict=True)]
 
 
+def calibration_verdict(line: Calibration) -> str:
+    """Say whether probabilities can be taken at their word."""
+    if line.slope[2] < 1.0:
+        return "Predicted probabilities are too extreme."
+    if line.slope[1] > 1.0:
+        return "Predicted probabilities are too cautious."
+    if line.intercept[1] > 0.0:
+        return "Predicted probabilities are too low on average."
+    if line.intercept[2] < 0.0:
+        return "Predicted probabilities are too high on average."
+    return "Predicted and observed shares agree within chance."
+
+
 def net_benefit(probabilities: Floats, truth: Bools, thresholds: Floats) -> Floats:
     """Return the net benefit of acting where the probability reaches a threshold.
 

@@ -7,10 +7,9 @@ import numpy as np
 
 from localmkl import explain
 from localmkl.report.markup import Html, joined, tag
-from localmkl.report.metrics import calibration_of
+from localmkl.report.metrics import calibration_of, calibration_verdict
 from localmkl.report.prose import METRICS, class_name, count, interval, listing, percent, written
 from localmkl.report.sections.by_group import small_groups
-from localmkl.report.sections.how_good import calibration_verdict
 from localmkl.report.sections.sequence_parts import importance
 from localmkl.report.sections.what_matters import effects_figure, in_order
 from localmkl.report.subject import Subject

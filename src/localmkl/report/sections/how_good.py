@@ -8,7 +8,7 @@ from sklearn import metrics as outside
 from localmkl.calibration import event_probabilities, reliability
 from localmkl.report.drawing import Plot, color_of, extent, heat_map, legend
 from localmkl.report.markup import Html, Section, beside, figure, joined, table, tag
-from localmkl.report.metrics import at_threshold, calibration_of, net_benefit
+from localmkl.report.metrics import at_threshold, calibration_of, calibration_verdict, net_benefit
 from localmkl.report.prose import METRICS, brief, class_name, count, interval, percent, written
 from localmkl.report.subject import Subject
 
@@ -102,19 +102,6 @@ def _calibration(subject: Subject, given: Any) -> Html:
 def _with_ends(found: tuple[float, float, float]) -> str:
     value, low, high = (round(one, 2) + 0.0 for one in found)
     return f"{value:.2f} ({low:.2f} to {high:.2f})"
-
-
-def calibration_verdict(line: Any) -> str:
-    """Say whether probabilities can be taken at their word."""
-    if line.slope[2] < 1.0:
-        return "Predicted probabilities are too extreme."
-    if line.slope[1] > 1.0:
-        return "Predicted probabilities are too cautious."
-    if line.intercept[1] > 0.0:
-        return "Predicted probabilities are too low on average."
-    if line.intercept[2] < 0.0:
-        return "Predicted probabilities are too high on average."
-    return "Predicted and observed shares agree within chance."
 
 
 def _decision_curve(subject: Subject, given: Any) -> Html:

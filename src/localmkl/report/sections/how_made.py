@@ -124,6 +124,8 @@ def _parameters(subject: Subject) -> list[list[str]]:
     given = model.get_params(deep=False)
     unused = {"n_clusters", "evenness"} if subject.grouped else set()
     unused |= set() if subject.views else {"missing"}
+    clustering = getattr(getattr(model, "gate_", None), "clustering", None)
+    unused |= set() if getattr(clustering, "reads_evenness", True) else {"evenness"}
     return [
         [name, _written(given[name]), why]
         for name, why in MEANINGS.items()
