@@ -248,12 +248,21 @@ def as_views(X: Rows) -> Rows:
     A frame of polars or pyarrow becomes one of pandas; other rows stay as they are.
     """
     several = isinstance(X, list | tuple) and len(X) > 0 and all(_is_table(one) for one in X)
+    if several and all(_is_gram(one) for one in X):
+        raise ValueError(
+            f"The rows must be tables, got {len(X)} square symmetric arrays; if they are Grams, set "
+            "kernels='precomputed', if not, pass Views(...) of them."
+        )
     named = isinstance(X, dict) and not hasattr(X, "tocsr")  # a sparse matrix may be a dict
     return Views(X) if named or several or is_mudata(X) or is_anndata(X) else as_pandas(X)
 
 
 def _is_table(X: Rows) -> bool:
     return len(getattr(X, "shape", ())) == 2 or is_foreign_frame(X)
+
+
+def _is_gram(X: Rows) -> bool:
+    return isinstance(X, np.ndarray) and X.shape[0] == X.shape[1] > 1 and np.array_equal(X, X.T)
 
 
 def _by_name(views: Any, n_samples: int | None) -> tuple[dict[str, Any], int | None]:

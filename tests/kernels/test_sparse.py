@@ -103,7 +103,7 @@ def test_entries_that_are_stored_in_two_parts_count_once_and_stay_as_they_are():
     "options", [{}, {"normalize": "cosine"}, {"n_components": 25}, {"gate_kernel": Cosine()}]
 )
 @pytest.mark.parametrize(
-    "kernels", [None, [Linear(columns=slice(0, 20)), RBF("median"), Cosine(), Tanimoto()]]
+    "kernels", [[Linear(), RBF()], [Linear(columns=slice(0, 20)), RBF("median"), Cosine(), Tanimoto()]]
 )
 def test_models_of_sparse_rows_are_those_of_dense_ones_and_come_back_from_files(kernels, options, tmp_path):
     X, y = separable()
@@ -137,12 +137,12 @@ def test_searches_on_sparse_rows_are_those_on_dense_ones():
 
 def test_unlabelled_rows_columns_of_groups_and_maps_work_on_sparse_rows():
     X, y = separable()
-    joint = model(None).fit(X[:40], y[:40], unlabeled=X[40:])
-    dense = model(None).fit(X[:40].toarray(), y[:40], unlabeled=X[40:].toarray())
+    joint = model([Linear(), RBF()]).fit(X[:40], y[:40], unlabeled=X[40:])
+    dense = model([Linear(), RBF()]).fit(X[:40].toarray(), y[:40], unlabeled=X[40:].toarray())
     np.testing.assert_allclose(joint.decision_function(X), dense.decision_function(X.toarray()), atol=1e-6)
     grouped = sparse.csr_matrix(sparse.hstack([X, np.arange(60)[:, None] % 3]))
-    by_groups = model(None, gate="groups", groups=40).fit(grouped, y)
-    of_dense = model(None, gate="groups", groups=40).fit(grouped.toarray(), y)
+    by_groups = model([Linear(), RBF()], gate="groups", groups=40).fit(grouped, y)
+    of_dense = model([Linear(), RBF()], gate="groups", groups=40).fit(grouped.toarray(), y)
     np.testing.assert_allclose(
         by_groups.decision_function(grouped), of_dense.decision_function(grouped.toarray()), atol=1e-6
     )

@@ -23,7 +23,6 @@ from localmkl.kernels import (
     Polynomial,
     Tanimoto,
     VectorKernel,
-    default_kernels,
 )
 from localmkl.kernels import vectors as vectors_module
 from localmkl.model_selection import MKLSearchCV
@@ -253,11 +252,6 @@ def test_clone_copies_parameters_and_forgets_what_was_learned(kernel):
     copied = clone(clone(kernel).fit(X))
     assert copied.get_params() == kernel.get_params()
     assert not hasattr(copied, "gamma_")
-
-
-def test_default_kernels_are_a_line_and_three_widths():
-    assert [type(kernel) for kernel in default_kernels()] == [Linear, RBF, RBF, RBF]
-    assert len({kernel.factor for kernel in default_kernels()[1:]}) == 3
 
 
 def test_a_function_sees_the_rows_as_they_came():

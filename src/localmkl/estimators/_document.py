@@ -15,9 +15,10 @@ Class = TypeVar("Class", bound=type[Any])
 
 PARAMETERS = {
     "kernels": """list of kernels, "precomputed" or None, default=None
-    Kernels of `localmkl.kernels` or functions ``f(X, Y)``. With ``"precomputed"``, `X` is a
+    Kernels of `localmkl.kernels`, words for them such as ``"linear"`` and ``"rbf"`` (`KERNEL_WORDS` has all),
+    or functions ``f(X, Y)``. With ``"precomputed"``, `X` is a
     `GramStack` (or an array of shape (n_kernels, n_rows, n_columns)) or a `FactorStack`. None stands
-    for a line and three Gaussian widths, which suit standardised numeric columns.""",
+    for `localmkl.kernels.default_kernels`, which depend on what the training rows hold.""",
     "C": """float, default=3.0
     Cost of the loss against the norm of the solution; larger fits the training data closer.""",
     "loss": "",

@@ -42,6 +42,7 @@ from localmkl.estimators.rows import (
 )
 from localmkl.kernels import CrossGrams, Kernel, compute_stack, fit_kernels
 from localmkl.kernels.frames import are_apart, put_together, take_apart
+from localmkl.kernels.likeness import odd_kernels
 from localmkl.kernels.stack import (
     NORMALIZATIONS,
     SHARED_ENTRIES,
@@ -329,6 +330,9 @@ class BaseMKL(ReadingPart, ABC):
             self.kernels_, self.cosine_scales_ = context.kernels, context.cosine_scales
         else:
             stack, self.kernels_, self.cosine_scales_ = self._compute_stack(X, sample_weight)
+        if context.train is None and self.kernels is not None:
+            for sentence in odd_kernels(stack, self.kernels_):
+                warn(sentence)
         shares = shares_present(self.kernels_, X, sample_weight)
         self.factors_ = context.recall(
             "factors", self.normalize, lambda: learn_factors(self.normalize, stack, sample_weight, shares)

@@ -437,6 +437,12 @@ class LocalMKL(LpNormMKL):
         super()._check_parameters()
         check_integer("n_clusters", self.n_clusters, low=1)
         check_number("shared", self.shared, low=0.0, high=1.0)
+        pair = isinstance(self.groups, tuple | list) and len(self.groups) == 2
+        if np.ndim(self.groups) == 1 and not pair:
+            raise ValueError(
+                f"`groups` of the model names a column of the rows, got {len(self.groups)} values; "
+                "pass them as fit(X, y, groups=...) and predict(X, groups=...)."
+            )
         if self.groups is not None and not self._by_groups:
             raise ValueError(f"`groups` needs gate='groups', got {self.gate!r}.")
         check_integer("n_init", self.n_init, low=1)

@@ -12,10 +12,11 @@ from localmkl._sklearn import check_feature_names, check_n_features
 from localmkl._types import Rows, Table
 from localmkl.estimators.groups import rows_of
 from localmkl.estimators.rows import are_strings, check_views, is_stack
-from localmkl.kernels import Kernel, default_kernels
+from localmkl.kernels import Kernel, Linear, default_kernels
 from localmkl.kernels.cells import check_different_names, refuse_dates
+from localmkl.kernels.defaults import named_kernels
 from localmkl.kernels.sparse_rows import as_csr
-from localmkl.kernels.viewed import in_views, refuse_view, view_defaults
+from localmkl.kernels.viewed import in_views, refuse_view
 from localmkl.stacks import GramStack, Stack
 from localmkl.views import Views, as_views
 
@@ -54,11 +55,6 @@ class ReadingPart(BaseEstimator):
             check_n_features(self, X, reset=reset)
             return X
         if are_strings(X):
-            if reset and self.kernels is None:
-                raise ValueError(
-                    "`kernels` must name kernels for sequences when the rows are text, got None; for "
-                    "instance kernels=[WeightedDegree(d) for d in range(1, 21)]."
-                )
             return np.asarray(X, dtype=object)
         readers = self._readers(reset)
         rows = self._check_table(X, readers, reset=reset)
@@ -87,7 +83,7 @@ class ReadingPart(BaseEstimator):
 
     def _readers(self, reset: bool) -> list[Kernel]:
         """Return the kernels that read rows, as far as they are kernels: the fit refuses others."""
-        kernels = (default_kernels() if self.kernels is None else self.kernels) if reset else self.kernels_
+        kernels = (self._named if self.kernels is not None else [Linear()]) if reset else self.kernels_
         several = list(kernels) if isinstance(kernels, list | tuple) else [kernels]
         return [one for one in (*several, getattr(self, "gate_kernel", None)) if isinstance(one, Kernel)]
 
@@ -141,11 +137,15 @@ class ReadingPart(BaseEstimator):
         """Return the kernels for rows such as these, not fitted; on views, each reads its own."""
         if not isinstance(X, Views):
             refuse_view(self._readers(reset=True))
-            return default_kernels() if self.kernels is None else self.kernels
-        if self.kernels is None:
-            return in_views(view_defaults(X), X, self.missing)
-        several = isinstance(self.kernels, list | tuple) and len(self.kernels) > 0
-        return in_views(self.kernels, X, self.missing) if several else self.kernels  # a fit says why not
+            return default_kernels(X) if self.kernels is None else self._named
+        given = default_kernels(X) if self.kernels is None else self._named
+        several = isinstance(given, list | tuple) and len(given) > 0
+        return in_views(given, X, self.missing) if several else given  # a fit says why not
+
+    @property
+    def _named(self) -> Any:
+        """The kernels that the user has named, words replaced."""
+        return named_kernels(self.kernels)
 
     def _count_kernels(self, X: Rows) -> int:
         """Return the number of kernels, also of those that a fit will refuse."""

@@ -174,8 +174,8 @@ def variance_shares(
     shares, errors : ndarray of shape (n_decisions, ...)
         Zero where decisions do not differ.
     """
-    shape, totals = contributions.shape[1:], _centred(totals, weights, strata)
-    parts = _centred(contributions.reshape(len(totals), totals.shape[1], -1), weights, strata)
+    shape, totals = contributions.shape[1:], centred(totals, weights, strata)
+    parts = centred(contributions.reshape(len(totals), totals.shape[1], -1), weights, strata)
     variance = (weights[:, None] * totals**2).sum(axis=0)
     size = np.where(variance > 0.0, variance, np.inf)[:, None]
     shares = np.einsum("i,ipk,ip->pk", weights, parts, totals, optimize=True) / size
@@ -184,8 +184,14 @@ def variance_shares(
     return shares.reshape(shape), errors.reshape(shape)
 
 
-def _centred(values: Floats, weights: Floats, strata: Ints) -> Floats:
-    """Return values less their weighted mean in each stratum."""
+def centred(values: Floats, weights: Floats, strata: Ints) -> Floats:
+    """Return values less their weighted mean in each stratum.
+
+    Examples
+    --------
+    >>> centred(np.array([1.0, 3.0, 5.0]), np.ones(3), np.array([0, 0, 1]))
+    array([-1.,  1.,  0.])
+    """
     values = values.astype(np.float64)
     for stratum in np.unique(strata):
         own = strata == stratum

@@ -35,17 +35,43 @@ _HOME = {
     "VectorKernel": "vectors",
     "WeightedDegree": "sequences",
     "compute_stack": "stack",
-    "default_kernels": "vectors",
+    "columns_read": "defaults",
+    "default_kernels": "defaults",
     "fit_features": "features",
     "fit_kernels": "stack",
+    "short_names": "defaults",
 }
 
-__all__ = list(_HOME)
+KERNEL_WORDS = {
+    "linear": ("Linear", None),
+    "poly": ("Polynomial", "degree"),
+    "rbf": ("RBF", "factor"),
+    "cosine": ("Cosine", None),
+    "chi2": ("Chi2", None),
+    "intersection": ("HistogramIntersection", None),
+    "tanimoto": ("Tanimoto", None),
+    "overlap": ("Overlap", None),
+    "tfidf": ("TfIdf", "ngrams"),
+    "wd": ("WeightedDegree", "degree"),
+    "spectrum": ("Spectrum", "k"),
+    "mismatch": ("Mismatch", "k"),
+    "gapped": ("GappedKmer", "length"),
+    "profile": ("PropertyProfile", "table"),
+    "residues": ("ResidueGroups", "groups"),
+    "pseaac": ("PseudoAminoAcid", "lag"),
+    "alignment": ("SmithWaterman", None),
+}
+"""Word: (class, the parameter that tells kernels of it apart). Here, because reading it needs no kernel."""
+
+__all__ = ["KERNEL_WORDS", *_HOME]
 
 if TYPE_CHECKING:  # "as" is how type checkers are told that these are public
     from localmkl.kernels.alignment import SmithWaterman as SmithWaterman
     from localmkl.kernels.alphabets import ALPHABETS as ALPHABETS
     from localmkl.kernels.categories import Overlap as Overlap
+    from localmkl.kernels.defaults import columns_read as columns_read
+    from localmkl.kernels.defaults import default_kernels as default_kernels
+    from localmkl.kernels.defaults import short_names as short_names
     from localmkl.kernels.features import FeatureMap as FeatureMap
     from localmkl.kernels.features import fit_features as fit_features
     from localmkl.kernels.histograms import Chi2 as Chi2
@@ -73,7 +99,6 @@ if TYPE_CHECKING:  # "as" is how type checkers are told that these are public
     from localmkl.kernels.vectors import Linear as Linear
     from localmkl.kernels.vectors import Polynomial as Polynomial
     from localmkl.kernels.vectors import VectorKernel as VectorKernel
-    from localmkl.kernels.vectors import default_kernels as default_kernels
 
 
 def __getattr__(name: str) -> Any:

@@ -27,8 +27,9 @@ class Overlap(Kernel):
 
     Parameters
     ----------
-    columns : int, str, slice or list of them, optional
-        Columns to use; names need a data frame.
+    columns : int, str, slice, list of them or callable, optional
+        Columns to use; names need a data frame. A function, such as ``make_column_selector("age")`` of
+        scikit-learn, is called with the training rows.
     view : str, optional
         The view that it reads, where the rows are `~localmkl.Views`.
 

@@ -78,7 +78,7 @@ def pick_columns(X: Rows, columns: ColumnChoice, name: str) -> Table:
     if columns is None:
         return X
     try:
-        return take(X, _several(columns), axis=1)
+        return take(X, _several(columns, X), axis=1)
     except (IndexError, KeyError, ValueError) as error:
         raise ValueError(
             f"{name} cannot take `columns` {columns!r}: {_why_not(X, columns, error)}"
@@ -87,7 +87,7 @@ def pick_columns(X: Rows, columns: ColumnChoice, name: str) -> Table:
 
 def _why_not(X: Rows, columns: ColumnChoice, error: Exception) -> str:
     """Return the rest of a sentence that refuses columns that are not there."""
-    chosen, n_columns = _several(columns), np.shape(X)[1]
+    chosen, n_columns = _several(columns, X), np.shape(X)[1]
     chosen = chosen if isinstance(chosen, list | tuple | np.ndarray) else []
     names = list(X.columns) if hasattr(X, "columns") else []
     unknown = [one for one in chosen if isinstance(one, str) and one not in names]
@@ -260,12 +260,13 @@ def row_names(X: Rows) -> Sequence[Any]:
 def column_names(X: Rows, columns: ColumnChoice = None) -> list[Any]:
     """Return what the user calls the chosen columns: names in a data frame, numbers in an array."""
     if hasattr(X, "columns"):
-        return list(X.columns if columns is None else take(X.iloc[:0], _several(columns), axis=1).columns)
+        return list(X.columns if columns is None else pick_columns(X.iloc[:0], columns, "").columns)
     places = np.arange(np.shape(X)[1])
-    return places.tolist() if columns is None else take(places[None], _several(columns), axis=1)[0].tolist()
+    return (places if columns is None else pick_columns(places[None], columns, "")[0]).tolist()
 
 
-def _several(columns: ColumnChoice) -> ColumnChoice:
+def _several(columns: ColumnChoice, X: Rows) -> ColumnChoice:
+    columns = columns(X) if callable(columns) else columns
     return [columns] if isinstance(columns, str | Integral) else columns
 
 

@@ -23,8 +23,9 @@ class Chi2(VectorKernel):
     ----------
     gamma : float or "mean", default="mean"
         ``"mean"`` is one over the mean chi-squared distance between training rows that differ.
-    columns : int, str, slice or list of them, optional
-        Columns to use; names need a data frame.
+    columns : int, str, slice, list of them or callable, optional
+        Columns to use; names need a data frame. A function, such as ``make_column_selector("age")`` of
+        scikit-learn, is called with the training rows.
     impute : {"median", "mean"}, optional
         What missing cells are filled with: the median or mean of their column in the training rows. By
         default they are an error.
@@ -83,8 +84,9 @@ class HistogramIntersection(VectorKernel):
 
     Parameters
     ----------
-    columns : int, str, slice or list of them, optional
-        Columns to use; names need a data frame.
+    columns : int, str, slice, list of them or callable, optional
+        Columns to use; names need a data frame. A function, such as ``make_column_selector("age")`` of
+        scikit-learn, is called with the training rows.
     impute : {"median", "mean"}, optional
         What missing cells are filled with: the median or mean of their column in the training rows. By
         default they are an error.
@@ -124,8 +126,9 @@ class Tanimoto(VectorKernel):
 
     Parameters
     ----------
-    columns : int, str, slice or list of them, optional
-        Columns to use; names need a data frame.
+    columns : int, str, slice, list of them or callable, optional
+        Columns to use; names need a data frame. A function, such as ``make_column_selector("age")`` of
+        scikit-learn, is called with the training rows.
     impute : {"median", "mean"}, optional
         What missing cells are filled with: the median or mean of their column in the training rows. By
         default they are an error.

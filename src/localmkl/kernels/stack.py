@@ -164,7 +164,12 @@ def fit_kernels(
 def fit_kernel(kernel: Kernel | Callable[..., Any], X: Rows, sample_weight: Floats | None = None) -> Kernel:
     """Return a fitted copy of one kernel or plain function."""
     check_kernel(kernel)
-    return clone(kernel).fit(X, sample_weight) if isinstance(kernel, Kernel) else CallableKernel(kernel)
+    if not isinstance(kernel, Kernel):
+        return CallableKernel(kernel)
+    own: Kernel = clone(kernel)
+    if callable(columns := getattr(own, "columns", None)):  # chosen once: new rows may have other types
+        own.set_params(columns=columns(X))
+    return own.fit(X, sample_weight)
 
 
 def check_kernel(kernel: Any) -> None:

@@ -282,8 +282,9 @@ class Linear(VectorKernel):
 
     Parameters
     ----------
-    columns : int, str, slice or list of them, optional
-        Columns to use; names need a data frame.
+    columns : int, str, slice, list of them or callable, optional
+        Columns to use; names need a data frame. A function, such as ``make_column_selector("age")`` of
+        scikit-learn, is called with the training rows.
     standardize : bool, default=False
         Give every column mean zero and variance one, learned on the training rows.
     impute : {"median", "mean"}, optional
@@ -336,8 +337,9 @@ class Polynomial(VectorKernel):
         One over the number of columns by default.
     coef0 : float, default=1.0
         At least zero, for the kernel to be positive semidefinite.
-    columns : int, str, slice or list of them, optional
-        Columns to use; names need a data frame.
+    columns : int, str, slice, list of them or callable, optional
+        Columns to use; names need a data frame. A function, such as ``make_column_selector("age")`` of
+        scikit-learn, is called with the training rows.
     standardize : bool, default=False
         Give every column mean zero and variance one, learned on the training rows.
     impute : {"median", "mean"}, optional
@@ -398,8 +400,9 @@ class RBF(VectorKernel):
         ``"median"`` is 1 / (median squared distance between training rows that differ).
     factor : float, default=1.0
         Multiplies gamma: several widths around a data-driven one.
-    columns : int, str, slice or list of them, optional
-        Columns to use; names need a data frame.
+    columns : int, str, slice, list of them or callable, optional
+        Columns to use; names need a data frame. A function, such as ``make_column_selector("age")`` of
+        scikit-learn, is called with the training rows.
     standardize : bool, default=False
         Give every column mean zero and variance one, learned on the training rows.
     impute : {"median", "mean"}, optional
@@ -470,8 +473,9 @@ class Cosine(VectorKernel):
 
     Parameters
     ----------
-    columns : int, str, slice or list of them, optional
-        Columns to use; names need a data frame.
+    columns : int, str, slice, list of them or callable, optional
+        Columns to use; names need a data frame. A function, such as ``make_column_selector("age")`` of
+        scikit-learn, is called with the training rows.
     standardize : bool, default=False
         Give every column mean zero and variance one, learned on the training rows.
     impute : {"median", "mean"}, optional
@@ -512,24 +516,6 @@ class Cosine(VectorKernel):
 
     def _diag(self, table: Table) -> Floats:
         return (row_norms(table, squared=True) > 0.0).astype(np.float64)
-
-
-def default_kernels() -> list[Kernel]:
-    """Return the kernels used when none are named: a line and three Gaussian widths.
-
-    They suit standardised numeric columns; name your own for anything else.
-
-    Returns
-    -------
-    list of Kernel
-        One linear and three Gaussian kernels, not fitted.
-
-    Examples
-    --------
-    >>> default_kernels()
-    [Linear(), RBF(factor=0.1), RBF(), RBF(factor=10.0)]
-    """
-    return [Linear(), RBF(factor=0.1), RBF(factor=1.0), RBF(factor=10.0)]
 
 
 def pairwise_sample(

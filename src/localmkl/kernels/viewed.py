@@ -10,31 +10,18 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 from scipy import sparse
-from sklearn.base import clone
 
 from localmkl._checks import check_option, listed
 from localmkl._types import Floats, Rows, Table
-from localmkl.kernels.alphabets import ALPHABETS, guess_alphabet
-from localmkl.kernels.categories import Overlap
-from localmkl.kernels.cells import check_different_names
-from localmkl.kernels.sequences import Spectrum
-from localmkl.kernels.stack import check_kernel
-from localmkl.kernels.texts import TfIdf
-from localmkl.kernels.vectors import CallableKernel, Kernel, default_kernels
+from localmkl.kernels.stack import check_kernel, fit_kernel
+from localmkl.kernels.vectors import CallableKernel, Kernel
 from localmkl.views import Views
 
-if TYPE_CHECKING:
-    from pandas import DataFrame
-
-
 MISSING = ("rescale", "zero")
-
-SPECTRA = (1, 2, 3)
-"""Lengths of the words of letters that sequences are compared by when no kernels are named."""
 
 
 class ViewKernel(Kernel):
@@ -71,8 +58,8 @@ class ViewKernel(Kernel):
         weights = None if sample_weight is None else sample_weight[X.present(self.view)]
         if not X.present(self.view).any() or (weights is not None and not np.any(weights)):
             raise ValueError(f"At least one sample that counts must have view {self.view!r}, got none.")
-        with _named(self.view):
-            self.kernel_ = clone(self.kernel).fit(X.rows(self.view), weights)
+        with errors_of_view(self.view):
+            self.kernel_ = fit_kernel(self.kernel, X.rows(self.view), weights)
             self.width_ = self.kernel_.count_features(X.rows(self.view))
         return self
 
@@ -97,12 +84,12 @@ class ViewKernel(Kernel):
         rows, columns = X.rows(first.view), None if Y is None else Y.rows(first.view)
         scales = first.scales(X), first.scales(X if Y is None else Y)
         if all(one.all() for one in has):
-            with _named(first.view):
+            with errors_of_view(first.view):
                 own[0].write_together(own, rows, columns, out, places)
         else:
             part = np.zeros((len(own), *(np.count_nonzero(one) for one in has)))
             if part.size:
-                with _named(first.view):
+                with errors_of_view(first.view):
                     own[0].write_together(own, rows, columns, part, range(len(own)))
             for place, gram in zip(places, part, strict=True):
                 out[place] = 0.0
@@ -115,7 +102,7 @@ class ViewKernel(Kernel):
     def diag(self, X: Rows) -> Floats:  # noqa: D102
         has, diagonal = X.present(self.view), np.zeros(len(X))
         if has.any():
-            with _named(self.view):
+            with errors_of_view(self.view):
                 diagonal[has] = self.kernel_.diag(X.rows(self.view))
         return diagonal * np.square(self.scales(X))
 
@@ -125,7 +112,7 @@ class ViewKernel(Kernel):
             return None
         if not has.any():
             return sparse.csr_array((len(X), self.width_))
-        with _named(self.view):
+        with errors_of_view(self.view):
             own = self.kernel_.features(X.rows(self.view))
         entries = self.scales(X)[has], (np.flatnonzero(has), np.arange(own.shape[0]))
         return sparse.csr_array(entries, shape=(len(X), own.shape[0])) @ own
@@ -142,7 +129,7 @@ class ViewKernel(Kernel):
 
 
 @contextmanager
-def _named(view: str | None) -> Iterator[None]:
+def errors_of_view(view: str | None) -> Iterator[None]:
     """Say in which view the rows are that a kernel refuses."""
     try:
         yield
@@ -211,48 +198,3 @@ def _view_of(kernel: Kernel, X: Rows) -> str:
     if view not in X.names:
         raise ValueError(f"`view` must be one of {listed(X.names)}, got {view!r} in {kernel!r}.")
     return view
-
-
-def view_defaults(X: Rows) -> list[Kernel]:
-    """Return the kernels used on views when none are named, by what each holds.
-
-    Numbers: a line and three Gaussian widths, sparse or not. Words, and columns of them in a data frame:
-    `Overlap`. Texts of several words: `TfIdf`. Sequences of letters: `Spectrum`. A view that no sample has
-    gets none.
-    """
-    made: list[Kernel] = []
-    for name in X.names:
-        table = X.tables[name]
-        if not X.present(name).any():
-            continue
-        if getattr(table, "ndim", 2) == 1:
-            made += _text_defaults(name, X.rows(name).tolist())
-        elif hasattr(table, "iloc"):
-            made += _frame_defaults(name, table)
-        else:
-            made += [kernel.set_params(view=name) for kernel in default_kernels()]
-    return made
-
-
-def _text_defaults(name: str, texts: list[str]) -> list[Overlap]:
-    """Return kernels for words that come again, for texts of several, or for sequences."""
-    if 2 * len(set(texts)) <= len(texts):
-        return [Overlap(view=name)]
-    if any(len(text.split()) > 1 for text in texts):
-        return [TfIdf(view=name)]
-    alphabet = guess_alphabet(texts)
-    if not set("".join(texts).upper()) <= set("".join(ALPHABETS[alphabet])):
-        return [Overlap(view=name)]
-    return [Spectrum(k, alphabet=alphabet, view=name) for k in SPECTRA]
-
-
-def _frame_defaults(name: str, frame: DataFrame) -> list[Kernel]:
-    with _named(name):
-        check_different_names(frame)
-    words = [column for column in frame.columns if getattr(frame[column].dtype, "kind", "O") not in "biuf"]
-    numbers = [column for column in frame.columns if column not in words]
-    chosen = {} if not words else {"columns": numbers}
-    made: list[Kernel] = (
-        [kernel.set_params(view=name, **chosen) for kernel in default_kernels()] if numbers else []
-    )
-    return made + ([Overlap(columns=words, view=name)] if words else [])

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
 from inspect import signature
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any, Self
 
 import numpy as np
@@ -377,7 +377,7 @@ class MKLSearchCV(BaseSearchCV):
                     f"`param_grid` must name parameters of {type(self.estimator).__name__}, got {name!r}; "
                     f"they are {', '.join(sorted(self.estimator.get_params(deep=False)))}."
                 )
-        return candidates
+        return [_with_possible_evenness(candidate) for candidate in candidates]
 
     def _checkpoint(self, job: Job, folds: Sequence[Fold]) -> Checkpoint | None:
         if self.checkpoint is None:
@@ -443,6 +443,14 @@ class MKLSearchCV(BaseSearchCV):
         self.refit_time_ = time.perf_counter() - start
         if hasattr(best, "feature_names_in_"):
             self.feature_names_in_ = best.feature_names_in_
+
+
+def _with_possible_evenness(candidate: dict[str, Any]) -> dict[str, Any]:
+    """Return a candidate whose evenness is at least that of a hard partition into so many clusters."""
+    n_clusters, evenness = candidate.get("n_clusters"), candidate.get("evenness")
+    if not (isinstance(n_clusters, Integral) and isinstance(evenness, Real)) or float(evenness) <= 0.0:
+        return candidate
+    return {**candidate, "evenness": max(evenness, 1.0 / int(n_clusters))}
 
 
 def names_no_column(parameters: Mapping[str, Any]) -> bool:
