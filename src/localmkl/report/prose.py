@@ -105,8 +105,8 @@ def class_name(label: Any) -> str:
     return label if isinstance(label, str) and not label.lstrip("+-").isdigit() else f"class {label}"
 
 
-def written(metric: str, value: float) -> str:
-    r"""Return the value of a metric as text.
+def written(metric: str, value: float, beside: float | None = None) -> str:
+    r"""Return the value of a metric as text, with as many digits as another one that stands beside it.
 
     Examples
     --------
@@ -118,7 +118,7 @@ def written(metric: str, value: float) -> str:
     if metric in PERCENT:
         return percent(value, 1)
     fixed = metric in ("roc_auc", "r2")
-    digits = 2 if fixed and not 0.985 < value < 1.0 else 3
+    digits = 2 if fixed and not 0.985 < (value if beside is None else beside) < 1.0 else 3
     return f"{round(value, digits) + 0.0:.{digits}f}" if fixed or abs(value) < 1.0 else brief(value)
 
 
@@ -126,5 +126,6 @@ def interval(metric: str, score: Any) -> str:
     """Return the ends of the interval of a score as text, an empty one where there is none."""
     if not (np.isfinite(score.low) and np.isfinite(score.high)):
         return ""
-    low = f"{100 * score.low:.1f}" if metric in PERCENT else written(metric, score.low)
-    return f"{low} to {written(metric, score.high)}".replace(" ", "\N{NO-BREAK SPACE}")
+    low, high = (written(metric, end, score.value) for end in (score.low, score.high))
+    low = low.partition("\N{NO-BREAK SPACE}")[0]
+    return f"{low} to {high}".replace(" ", "\N{NO-BREAK SPACE}")

@@ -7,7 +7,7 @@ import numpy as np
 
 from localmkl.report.drawing import reaches
 from localmkl.report.markup import Section, figure, table
-from localmkl.report.prose import METRICS, interval, percent, written
+from localmkl.report.prose import METRICS, interval, listing, percent, written
 from localmkl.report.subject import Subject
 
 COMPARED = ("one model for all", "separate models")
@@ -15,6 +15,9 @@ COMPARED = ("one model for all", "separate models")
 
 FEW_ROWS, FEW_EVENTS = 50, 10
 """Groups with fewer have figures that say little."""
+
+NAMED = 3
+"""Most small groups that are named."""
 
 
 def by_group(subject: Subject) -> Section | None:
@@ -66,8 +69,8 @@ def forest(subject: Subject) -> Any:
         cells = []
         for found in series.values():
             value, low, high = found[i]
-            ends = f" ({written(held.metric, low)} to {written(held.metric, high)})" if low == low else ""
-            cells.append(f"{written(held.metric, value)}{ends}")
+            ends = " to ".join(written(held.metric, end, value) for end in (low, high))
+            cells.append(f"{written(held.metric, value)} ({ends})" if np.isfinite(low) else "not known")
         rows.append([group, *cells])
     numbers = table([subject.noun, *series], rows, f"{title} by {subject.noun}")
     text = (
@@ -93,15 +96,18 @@ def counts(subject: Subject) -> Any:
     )
 
 
-def small_groups(subject: Subject) -> list[str]:
-    """Return words on the groups whose figures say little."""
+def small_groups(subject: Subject) -> str:
+    """Return a sentence on the groups whose figures say little; an empty one without them."""
     held, found = subject.held, []
     if held is None or held.groups is None:
-        return []
-    for group in dict.fromkeys(held.groups.tolist()):
+        return ""
+    groups = np.unique(held.groups)
+    for group in groups:
         own = held.groups == group
         least = min((int((held.y[own] == label).sum()) for label in subject.classes), default=FEW_EVENTS)
         if own.sum() < FEW_ROWS or least < FEW_EVENTS:
             events = f", {least} of the rarer class" if subject.binary else ""
             found.append(f"{group} ({int(own.sum())} rows{events})")
-    return found
+    if len(found) > NAMED:
+        return f"{len(found)} of {len(groups)} {subject.noun}s are small; their figures are uncertain."
+    return f"Figures of small groups are uncertain: {listing(found)}." if found else ""

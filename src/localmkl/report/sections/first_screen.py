@@ -96,7 +96,7 @@ def matters_text(subject: Subject) -> str:
             f"What matters most: {listing(named)}." if where == "Most" else f"{where}: {listing(named)}."
         )
     if unsure and sentences:
-        sentences.append(f"Not sure: {listing(unsure)}.")
+        sentences.append(f"Not sure: {listing(unsure, most=NAMED)}.")
     return " ".join(sentences) or "It is not sure what matters most."
 
 
@@ -124,7 +124,7 @@ def careful_text(subject: Subject) -> str:
         found.append(f"Only {count(len(held.y), 'row')} were judged.")
     small = small_groups(subject)
     if small:
-        found.append(f"Figures of small groups are uncertain: {listing(small)}.")
+        found.append(small)
     if subject.binary and held.probable and 0 < subject.truth.sum() < len(subject.truth):
         line = calibration_of(subject.scores(), subject.truth)
         said = calibration_verdict(line)
@@ -189,4 +189,4 @@ def certified(subject: Subject) -> tuple[str, str, str]:
     gap = float(subject.model.duality_gap_)
     if not hasattr(subject.model, "squared_norm_") or not np.isfinite(gap):
         return "certified", "no", "many local solutions" if np.isfinite(gap) else "no duality gap"
-    return "certified", f"within {percent(max(gap, 1e-4), 2)}", "of the best possible solution"
+    return "certified", f"≤ {percent(max(gap, 1e-4), 2)}", "from the best possible solution"

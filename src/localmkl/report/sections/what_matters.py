@@ -144,7 +144,7 @@ def columns_figure(subject: Subject) -> Html | None:
     tops: dict[str, Any] = {}
     for one in held.matters(by="column"):
         tops.setdefault(one.kernel, one)
-    chosen = [one for one in tops.values() if one.share > 0.0 and one.kernel in places][:CURVES]
+    chosen = [one for one in tops.values() if one.share >= LEAST and one.kernel in places][:CURVES]
     if not chosen:
         return None
     own = np.isfinite(held.column_parts).all(axis=(1, 2, 3))
