@@ -26,10 +26,10 @@ from sklearn.model_selection import StratifiedShuffleSplit
 
 from localmkl import CLMKLClassifier, MKLClassifier
 from localmkl.datasets import data_home
-from localmkl.explain import class_shares, kernel_names
+from localmkl.explain import kernel_names, kernel_shares
 from localmkl.inference import decided_on, held_out
 from localmkl.inference.heldout import EVERYWHERE
-from localmkl.kernels import RBF, Linear, Overlap
+from localmkl.kernels import default_kernels
 
 HOSPITALS = {"Basel": 0.36, "Lyon": 0.30, "Torino": 0.21, "Graz": 0.13}
 OWN = {"Basel": "creatinine", "Lyon": "lactate", "Torino": "hemoglobin", "Graz": "bp"}
@@ -57,20 +57,6 @@ def hospitals(n, seed, own=1.2):
     return table, (rng.random(n) < 1.0 / (1.0 + np.exp(-odds))).astype(int), planted
 
 
-def kernels_for(table):
-    """Return kernels for a table of numbers and words: all numbers together, and every column alone."""
-    numbers = table.select_dtypes("number").columns.tolist()
-    words = [name for name in table if name not in numbers and name != "hospital"]
-    given = {"standardize": True, "impute": "median"}
-    whole = [Linear(columns=numbers, **given), RBF("median", columns=numbers, **given)]
-    whole.append(RBF(10.0, columns=numbers, **given))  # near the identity
-    return [
-        *whole,
-        *(Linear(columns=[name], **given) for name in numbers),
-        *(Overlap(columns=[name]) for name in words),
-    ]
-
-
 def real_sets():
     """Return name, table and labels of sets that are there."""
     cancer, sugar, wine = (load(as_frame=True) for load in (load_breast_cancer, load_diabetes, load_wine))
@@ -89,8 +75,8 @@ def real_sets():
 
 
 def fitted(table, y):
-    """Return a model of the table: by hospital, half shared, where there are hospitals."""
-    kernels = kernels_for(table)
+    """Return a model of the table with the usual kernels: by hospital, half shared, where there are some."""
+    kernels = default_kernels(table.drop(columns="hospital", errors="ignore"), impute="median")
     if "hospital" in table:
         model = CLMKLClassifier(kernels, gate="groups", groups="hospital", shared=0.5, loss="log_loss", C=1.0)
     else:
@@ -105,7 +91,7 @@ def names_of(matters, count):
 
 def by_weights(model, count):
     """Return the names of the first kernels by weight, each once."""
-    weights = class_shares(model).max(axis=(0, 1))
+    weights = kernel_shares(model).max(axis=0)
     return [kernel_names(model)[m] for m in np.argsort(-weights)[:count]]
 
 

@@ -212,7 +212,8 @@ class HeldOut:
         by : {"column", "kernel"}, optional
             By default columns, where they are known.
         absent : bool, default=False
-            Whether to list groups in which something matters less than in the others, too.
+            Whether to list something for groups, too, in which it is not stronger than in the others by at
+            least a standard error.
 
         Returns
         -------
@@ -223,7 +224,7 @@ class HeldOut:
         parts = [EVERYWHERE, *self.parts[int(self.shared) :]]
         every = []
         for p, j, m in np.ndindex(found.shares.shape):
-            if absent or found.excess[p, j, m] > 0.0:
+            if absent or found.excess[p, j, m] > 1.0:
                 every.append(
                     Matter(
                         kernel=names[m],
@@ -248,7 +249,7 @@ class HeldOut:
     def _places(self, by: str | None) -> tuple[Places, list[str]]:
         check_option("by", by, (None, "column", "kernel"))
         by_column = by != "kernel" and self.column_parts is not None
-        given = self.column_parts if by_column else self.contributions
+        given: Any = self.column_parts if by_column else self.contributions
         own = np.isfinite(given).all(axis=(1, 2, 3))
         totals = self.contributions[own].sum(axis=(2, 3), dtype=np.float64)
         found = places_of(
