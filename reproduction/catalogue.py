@@ -162,21 +162,13 @@ GATES = (("mean", None), ("degree 1", 0), ("degree 5", 4), ("degree 20", 19))
 GROUP_COSTS = {"C": (0.3, 1.0, 3.0, 10.0, 30.0)}
 
 
-@dataclass(frozen=True)
-class Parts:
-    """What `catalogue.toml` cannot hold of an experiment: methods, and what loads each data set."""
-
-    methods: tuple
-    loaders: dict
-
-
 PARTS = {
-    "splice": Parts((*table_methods(), *coupled_methods(INDUCTIVE)), SPLICE),
-    "tss": Parts(
+    "splice": ((*table_methods(), *coupled_methods(INDUCTIVE)), SPLICE),
+    "tss": (
         (*table_methods(), *coupled_methods(INDUCTIVE)),
         {**PROMOTERS, "human-core-others": data.load_core_promoters_beside_others},
     ),
-    "protein": Parts(
+    "protein": (
         table_methods({"1": 1.0, "1.2": 1.2, "2": 2.0}, falling(0.4, 0.7)),
         {
             "full": data.load_fold_sources,
@@ -185,32 +177,28 @@ PARTS = {
             "sequences": data.load_fold_sequences,
         },
     ),
-    "images": Parts(
-        tuned_methods(), {"flowers17": visual_words.load_flowers, "mfeat": data.load_digits_in_views}
-    ),
-    "time": Parts(
-        timed_methods(), {"mouse": data.load_mouse, "uci": partial(data.load_uci_as_promoters, 1500)}
-    ),
-    "localized": Parts(table_methods(evenness=(*falling(0.4, 1.0), 1 / 3)), {"generated": data.Localized}),
-    "transduction": Parts((*transductive_methods(), *coupled_methods(BOTH)), {**SPLICE, **PROMOTERS}),
-    "transduction-classes": Parts(
+    "images": (tuned_methods(), {"flowers17": visual_words.load_flowers, "mfeat": data.load_digits_in_views}),
+    "time": (timed_methods(), {"mouse": data.load_mouse, "uci": partial(data.load_uci_as_promoters, 1500)}),
+    "localized": (table_methods(evenness=(*falling(0.4, 1.0), 1 / 3)), {"generated": data.Localized}),
+    "transduction": ((*transductive_methods(), *coupled_methods(BOTH)), {**SPLICE, **PROMOTERS}),
+    "transduction-classes": (
         transductive_methods(),
         {"mfeat": data.load_digits_to_split, "flowers17": visual_words.load_flowers_stack},
     ),
-    "unlabelled": Parts(
+    "unlabelled": (
         tuple(
             Method(f"CLMKL, u = {'all' if count is None else count}", "CLMKL", GRID, P, unlabelled=count)
             for count in (0, 50, 100, 200, 400, None)
         ),
         {**SPLICE, **PROMOTERS},
     ),
-    "gates": Parts(
+    "gates": (
         tuple(
             Method(f"CLMKL, gate {name}", "CLMKL", GRID, {**P, "gate_kernel": index}) for name, index in GATES
         ),
         SPLICE,
     ),
-    "organisms": Parts(
+    "organisms": (
         (
             Method("one MKL for all", "HLMKL", GROUP_COSTS, {"shared": 1.0}),
             Method("one MKL for each", "MKL", GROUP_COSTS),
@@ -220,10 +208,8 @@ PARTS = {
         ),
         {"two": within_groups.load_organisms},
     ),
-    "scale": Parts(
-        scaled_methods(), {"acceptor": scale.load_acceptors, "promoter": scale.load_core_promoters}
-    ),
-    "stories": Parts(
+    "scale": (scaled_methods(), {"acceptor": scale.load_acceptors, "promoter": scale.load_core_promoters}),
+    "stories": (
         incomplete_methods(
             (1.0, 10.0, 100.0),
             (1.0, 10.0, 100.0, 1000.0),
@@ -232,7 +218,7 @@ PARTS = {
         ),
         {"3sources": incomplete.load_stories},
     ),
-    "omics": Parts(
+    "omics": (
         incomplete_methods(
             (0.01, 0.3, 10.0),
             (1e-4, 1e-3, 1e-2, 0.1, 1.0),
@@ -242,6 +228,8 @@ PARTS = {
         {"published": incomplete.load_omics, "redrawn": partial(incomplete.load_omics, redrawn=True)},
     ),
 }
+
+"""What `catalogue.toml` cannot hold of an experiment: its methods, and what loads each data set."""
 
 
 @dataclass(frozen=True)
@@ -271,14 +259,12 @@ def published_numbers(name):
     return table
 
 
-def make_experiment(name, entry, parts):
+def make_experiment(name, entry, methods, loaders):
     """Return an experiment of its entry in `catalogue.toml`, its methods and what loads its data."""
-    sources = {one["name"]: Source(**one, load=parts.loaders[one["name"]]) for one in entry.pop("sources")}
+    sources = {one["name"]: Source(**one, load=loaders[one["name"]]) for one in entry.pop("sources")}
     plain = {key: tuple(value) if isinstance(value, list) else value for key, value in entry.items()}
-    return Experiment(
-        name, sources=sources, methods=parts.methods, published=published_numbers(name), **plain
-    )
+    return Experiment(name, sources=sources, methods=methods, published=published_numbers(name), **plain)
 
 
 ENTRIES = tomllib.loads((HERE / "catalogue.toml").read_text(encoding="utf-8"))
-EXPERIMENTS = {name: make_experiment(name, entry, PARTS[name]) for name, entry in ENTRIES.items()}
+EXPERIMENTS = {name: make_experiment(name, entry, *PARTS[name]) for name, entry in ENTRIES.items()}

@@ -66,14 +66,20 @@ class Data:
         """Return the split of this repetition, its rows in the order training, validation, test."""
         train, valid, test = self.split(self.y, point, repetition)
         order = np.concatenate([train, valid, test]).astype(int)
+        ranges = cut(len(train), len(valid), len(test))
         grams = self.grams(train) if callable(self.grams) else self.grams
         stack = GramStack(np.stack([gram[np.ix_(order, order)] for gram in grams]))
-        return Task(stack, self.y[order], len(train), len(valid), self.normalize, self.gate_kernel)
+        return Task(stack, self.y[order], *ranges, self.normalize, self.gate_kernel)
 
     @property
     def facts(self):
         """What the rows of a result file must have in common."""
         return {**describe(self.y, self.kernels, self.normalize, self.gate_kernel), **self.more}
+
+
+def cut(*sizes):
+    """Return consecutive ranges of these sizes."""
+    return [range(sum(sizes[:k]), sum(sizes[: k + 1])) for k in range(len(sizes))]
 
 
 def describe(y, kernels, normalize="multiplicative", gate_kernel=None):
@@ -322,7 +328,7 @@ class Localized:
         """Return newly generated rows."""
         data = make_localized(sum(self.sizes), locality=locality, random_state=repetition)
         grams = all_grams([Linear(columns=view) for view in data.views], data.X)
-        return Task(GramStack(grams), data.y, *self.sizes[:2], gate_kernel=0)
+        return Task(GramStack(grams), data.y, *cut(*self.sizes), gate_kernel=0)
 
     @property
     def facts(self):

@@ -118,16 +118,6 @@ class IncompleteTask:
     kernels: tuple
     linear: Any
 
-    @property
-    def n_train(self):
-        """Number of training rows, complete or not."""
-        return len(self.train)
-
-    @property
-    def n_test(self):
-        """Number of rows that are scored."""
-        return len(self.test)
-
     def batches(self, methods):
         """Return the methods that run together: those of one family."""
         return grouped(methods, lambda method: method.family)

@@ -9,7 +9,7 @@ import time
 import warnings
 from collections.abc import Callable
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import isfinite
 from typing import Any
 
@@ -116,19 +116,15 @@ class Experiment:
 
 @dataclass(frozen=True)
 class Task:
-    """One split: rows of `stack` are first those for training, then for validation, then for testing."""
+    """One split: rows of `stack` for training, then for validation, then for testing; three ranges."""
 
     stack: GramStack
     y: np.ndarray
-    n_train: int
-    n_valid: int
-    normalize: str | None = "multiplicative"
+    train: range
+    valid: range
+    test: range
+    normalize: str = "multiplicative"
     gate_kernel: int | None = None
-
-    @property
-    def n_test(self):
-        """Number of rows that are scored."""
-        return len(self.y) - self.n_train - self.n_valid
 
     def batches(self, methods):
         """Return the methods that are searched together, of one family: their solutions are near."""
@@ -175,7 +171,7 @@ def run_cell(experiment, data, methods, point, repetition):
             task = data.task(point, repetition)
         except Exception as error:  # whatever it is, the other cells shall run
             return [{**key, "seed": repetition, **failure(error)} for key in keys.values()]
-        sizes = {"n_train": task.n_train, "n_test": task.n_test}
+        sizes = {"n_train": len(task.train), "n_test": len(task.test)}
         for members in task.batches(methods):
             try:
                 outcomes = [finite(one) for one in task.outcomes(members, experiment, repetition)]
@@ -274,15 +270,8 @@ def select(task, methods, experiment, seed):
 
 def select_alone(task, methods, experiment, seed):
     """Return for each method the outcome of the single kernel that is best by the rows that choose."""
-    by_kernel = [
-        select(
-            Task(task.stack.only(m), task.y, task.n_train, task.n_valid, task.normalize),
-            methods,
-            experiment,
-            seed,
-        )
-        for m in range(task.stack.n_kernels)
-    ]
+    alone = (replace(task, stack=task.stack.only(m)) for m in range(task.stack.n_kernels))
+    by_kernel = [select(one, methods, experiment, seed) for one in alone]
     chosen = []
     for outcomes in zip(*by_kernel, strict=True):
         best = max(range(len(outcomes)), key=lambda m: outcomes[m]["valid_score"])
@@ -299,7 +288,7 @@ def judge_by_validation(task, method, candidates, experiment, seed):
 
     The chosen model is not fitted again with the validation rows: n is the number of training rows.
     """
-    metric, n_valid = METRICS[experiment.metric], task.n_valid
+    metric, n_valid = METRICS[experiment.metric], len(task.valid)
 
     def judge(model, stack, y):
         decisions = model.decision_function(stack)
@@ -312,8 +301,7 @@ def judge_by_validation(task, method, candidates, experiment, seed):
     if method.unlabelled != 0:
         candidates = with_gates(candidates, task, method.unlabelled, seed)
     grids = [{name: [value] for name, value in candidate.items()} for candidate in candidates]
-    rows = np.arange(len(task.y))
-    split = [(rows[: task.n_train], rows[task.n_train :])]
+    split = [(np.array(task.train), np.r_[task.valid, task.test])]
     search = MKLSearchCV(
         make_estimator(task, method.family, seed),
         grids,
@@ -330,34 +318,28 @@ def judge_by_validation(task, method, candidates, experiment, seed):
 
 def judge_coupled(task, candidates, experiment, unlabelled, seed):
     """Fit hard clusters that a graph couples on the training rows; return validation and test scores."""
-    metric, n_train = METRICS[experiment.metric], task.n_train
-    split = n_train + task.n_valid
     gate = joint_memberships(task, [None], unlabelled, seed)[None]
-    grams = normalized(task)
-    classes = np.unique(task.y)
-    signs = np.where(task.y[:n_train] == classes[1], 1.0, -1.0)
-    judged, starts = [], {}
+    grams, classes = normalized(task), np.unique(task.y)
+    signs = np.where(task.y == classes[1], 1.0, -1.0)
+    train, judged, starts = slice(len(task.train)), [], {}
     for candidate in candidates:
         start, key = time.perf_counter(), (candidate["p"], candidate["strength"])
         found = solve_coupled(
-            grams[:, :n_train, :n_train], signs, gate[:n_train], **candidate, beta=starts.get(key), tol=TOL
+            grams[:, train, train], signs[train], gate[train], **candidate, beta=starts.get(key), tol=TOL
         )
         starts[key] = found.beta
-        decisions = found.decide(grams[:, n_train:, :n_train], gate[n_train:])
-        judged.append(
-            {
-                "valid": float(metric(classes, task.y[n_train:split], decisions[: task.n_valid])),
-                "test": float(metric(classes, task.y[split:], decisions[task.n_valid :])),
-                "gap": float(found.gap),
-                "seconds": time.perf_counter() - start,
-            }
-        )
+        decisions = found.decide(grams[:, :, train], gate)
+        scores = {
+            part: float(METRICS[experiment.metric](classes, task.y[rows], decisions[rows]))
+            for part, rows in (("valid", task.valid), ("test", task.test))
+        }
+        judged.append({**scores, "gap": float(found.gap), "seconds": time.perf_counter() - start})
     return judged
 
 
 def select_by_folds(task, family, candidates, numbers, experiment, seed):
     """Choose by folds of the training rows, fit again on all of them, score on the test rows."""
-    train, test = np.arange(task.n_train), np.arange(task.n_train, len(task.y))
+    train, test = task.train, task.test
     square, cross = task.stack[np.ix_(train, train)], task.stack[np.ix_(test, train)]
     y = task.y[train]
     search = MKLSearchCV(
@@ -401,8 +383,7 @@ def time_fit(task, method, seed):
     to so many rows in a process is done twice, and the second one timed: the first may compile its code.
     """
     model = make_estimator(task, method.family, seed).set_params(**method.fixed)
-    train = np.arange(task.n_train)
-    square, y = task.stack[np.ix_(train, train)], task.y[train]
+    square, y = task.stack[np.ix_(task.train, task.train)], task.y[task.train]
     square.check_training()
     if (method.label, len(y)) not in TIMED:
         model.fit(square, y)
@@ -434,12 +415,12 @@ def joint_memberships(task, levels, unlabelled, seed):
     It is what ``fit(..., unlabeled=)`` learns: factors from the training rows, clusters from these and
     `unlabelled` others (None: all), half of them validation and half test rows; more hold the fewer.
     """
-    n_train, n_valid, most = task.n_train, task.n_valid, len(task.y) - task.n_train
-    if unlabelled is not None and unlabelled > most:
-        raise ValueError(f"There are {most} rows without labels in this split, got {unlabelled}.")
-    half = n_valid if unlabelled is None else unlabelled // 2
-    other = task.n_test if unlabelled is None else unlabelled - half
-    clustered = np.r_[: n_train + half, n_train + n_valid : n_train + n_valid + other]
+    others = len(task.valid) + len(task.test)
+    if unlabelled is not None and unlabelled > others:
+        raise ValueError(f"There are {others} rows without labels in this split, got {unlabelled}.")
+    half = len(task.valid) if unlabelled is None else unlabelled // 2
+    rest = len(task.test) if unlabelled is None else unlabelled - half
+    clustered = np.r_[task.train, task.valid[:half], task.test[:rest]].astype(int)
     grams = normalized(task)
     gram = grams.mean(axis=0) if task.gate_kernel is None else grams[task.gate_kernel]
     averages, offsets, _ = kernel_kmeans(gram[np.ix_(clustered, clustered)], N_CLUSTERS, random_state=seed)
@@ -453,8 +434,8 @@ def joint_memberships(task, levels, unlabelled, seed):
 def normalized(task):
     """Return the kernels (M, n, n), divided by what the normalisation learns on the training rows."""
     grams = task.stack.to_array()
-    train = grams[:, : task.n_train, : task.n_train]
-    spread = np.einsum("mii->m", train) / task.n_train
+    train = grams[:, : len(task.train), : len(task.train)]
+    spread = np.einsum("mii->m", train) / len(task.train)
     if task.normalize == "multiplicative":
         spread = spread - train.mean(axis=(1, 2))
     return grams / spread[:, None, None]

@@ -53,6 +53,13 @@ def open_rows(path, settings):
     return rows
 
 
+def pack_rows(path):
+    """Keep a file of rows compressed, the same bytes for the same rows."""
+    if path.exists():
+        path.with_suffix(".jsonl.gz").write_bytes(gzip.compress(path.read_bytes(), mtime=0))
+        path.unlink()
+
+
 def append_rows(path, rows):
     """Add rows at the end of a file, and force them to disk."""
     with open(path, "ab") as file:

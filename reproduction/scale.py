@@ -14,7 +14,7 @@ from sklearn.metrics import average_precision_score, roc_auc_score
 from localmkl import GramStack
 from localmkl.datasets import fetch_celegans_acceptor, fetch_human_promoters
 from localmkl.kernels import CrossGrams, FactorStack, WeightedDegree, compute_stack, fit_features, fit_kernels
-from reproduction.data import DRAW_SEED, describe
+from reproduction.data import DRAW_SEED, cut, describe
 from reproduction.protocol import FAMILIES, TOL, grouped, plain
 
 BLOCK = 500
@@ -35,7 +35,8 @@ class ManySequences:
         order = np.random.default_rng(DRAW_SEED).permutation(len(self.y))
         test, others = np.split(order, [self.n_test])
         train = np.random.default_rng([DRAW_SEED, repetition]).permutation(others)[:n_train]
-        return ManyTask(self.X[train], self.y[train], self.X[test], self.y[test], self.kernels)
+        rows = np.concatenate([train, test])
+        return ManyTask(self.X[rows], self.y[rows], *cut(len(train), len(test)), self.kernels)
 
     @property
     def facts(self):
@@ -45,28 +46,18 @@ class ManySequences:
 
 @dataclass
 class ManyTask:
-    """One training set and the test set."""
+    """One training set and the test set, two ranges of rows."""
 
     X: np.ndarray
     y: np.ndarray
-    X_test: np.ndarray
-    y_test: np.ndarray
+    train: range
+    test: range
     kernels: tuple
-
-    @property
-    def n_train(self):
-        """Number of training rows."""
-        return len(self.y)
-
-    @property
-    def n_test(self):
-        """Number of rows that are scored."""
-        return len(self.y_test)
 
     @cached_property
     def fitted(self):
         """The kernels, fitted."""
-        return fit_kernels(list(self.kernels), self.X)
+        return fit_kernels(list(self.kernels), self.X[self.train])
 
     def batches(self, methods):
         """Return the methods that run together: those with as many landmarks."""
@@ -75,10 +66,10 @@ class ManyTask:
     def outcomes(self, methods, experiment, seed):
         """Return what each of these methods reaches on the same features, or the same Grams."""
         start = time.perf_counter()
-        rank = methods[0].fixed["n_components"]
+        rank, y, y_test = methods[0].fixed["n_components"], self.y[self.train], self.y[self.test]
         if rank is None:
-            room = np.empty((len(self.kernels), self.n_train, self.n_train), dtype=np.float32)
-            train, facts = compute_stack(self.fitted, self.X, out=room), {}
+            room = np.empty((len(self.kernels), len(y), len(y)), dtype=np.float32)
+            train, facts = compute_stack(self.fitted, self.X[self.train], out=room), {}
         else:
             train, test, facts = self.on_features(rank, seed)
         facts["gram_seconds" if rank is None else "feature_seconds"] = time.perf_counter() - start
@@ -86,12 +77,12 @@ class ManyTask:
         for method in methods:
             start = time.perf_counter()
             options = {"tol": TOL, "random_state": seed, **method.fixed, "n_components": None}
-            model = FAMILIES[method.family]("precomputed", **options).fit(train, self.y)
+            model = FAMILIES[method.family]("precomputed", **options).fit(train, y)
             fitted = time.perf_counter() - start
             decisions = self.decide(model) if rank is None else model.decision_function(test)
             outcome = {
-                "score": float(roc_auc_score(self.y_test, decisions)),
-                "precision_recall": float(average_precision_score(self.y_test, decisions)),
+                "score": float(roc_auc_score(y_test, decisions)),
+                "precision_recall": float(average_precision_score(y_test, decisions)),
                 "gap": float(model.duality_gap_),
                 "n_iter": int(model.n_iter_),
                 "n_support": len(model.support_),
@@ -102,13 +93,13 @@ class ManyTask:
 
     def on_features(self, rank, seed):
         """Return features of training and test rows, and the share of the kernels' trace they leave out."""
-        landmarks = self.X[pick_landmarks(self.y, rank, seed)]
+        landmarks = self.X[pick_landmarks(self.y[self.train], rank, seed)]
         features = fit_features(self.fitted, landmarks, len(landmarks))
-        table = features.transform(np.concatenate([self.X, self.X_test]))
-        train = FactorStack.of_table(table[: self.n_train], features.widths)
-        test = FactorStack.of_table(table[self.n_train :], features.widths)
-        kept = (np.sum(np.square(table[: self.n_train, own], dtype=float)) for own in features.columns())
-        errors = 1.0 - np.fromiter(kept, float) / features.diagonals(self.X).sum(axis=1)
+        table = features.transform(self.X)
+        parts = [table[rows.start : rows.stop] for rows in (self.train, self.test)]
+        train, test = (FactorStack.of_table(part, features.widths) for part in parts)
+        kept = (np.sum(np.square(parts[0][:, own], dtype=float)) for own in features.columns())
+        errors = 1.0 - np.fromiter(kept, float) / features.diagonals(self.X[self.train]).sum(axis=1)
         return (
             train,
             test,
@@ -120,8 +111,9 @@ class ManyTask:
 
     def decide(self, model):
         """Return the decisions of a model on exact Grams, a block of test rows at a time."""
-        blocks = [slice(start, start + BLOCK) for start in range(0, self.n_test, BLOCK)]
-        crosses = (CrossGrams(self.fitted, self.X_test[rows], self.X) for rows in blocks)
+        X, X_test = self.X[self.train], self.X[self.test]
+        blocks = [slice(start, start + BLOCK) for start in range(0, len(X_test), BLOCK)]
+        crosses = (CrossGrams(self.fitted, X_test[rows], X) for rows in blocks)
         stacks = (GramStack([cross.block(m) for m in range(len(self.kernels))]) for cross in crosses)
         return np.concatenate([model.decision_function(stack) for stack in stacks])
 

@@ -64,16 +64,6 @@ class GroupedTask:
     train: np.ndarray
     test: np.ndarray
 
-    @property
-    def n_train(self):
-        """Number of training rows."""
-        return len(self.train)
-
-    @property
-    def n_test(self):
-        """Number of rows that are scored."""
-        return len(self.test)
-
     def batches(self, methods):
         """Return the methods that run together: one at a time."""
         return [[method] for method in methods]
