@@ -3,8 +3,8 @@
     min  sum_jm |w_jm|^2 / (2 beta_jm) + mu / 2 sum_m sum_jk L_jk <w_jm, w_km> + C sum_i hinge(y_i f(x_i)),
          |beta_j|_p <= 1, with the Laplacian L of the complete graph over clusters, and strength mu
 
-    kernel for given beta    k~(x, x') = sum_m c(x)' Q_m c(x') k_m(x, x'),  Q_m = B_m R_m,  B_m = diag(beta_.m),
-                             R_m = (I + mu L B_m)^-1
+    kernel for given beta    k~(x, x') = sum_m c(x)' Q_m c(x') k_m(x, x'),  Q_m = B_m R_m,
+                             B_m = diag(beta_.m),  R_m = (I + mu L B_m)^-1
     block norms              q_jm = [R_m G_m R_m']_jj,  G_m = (c * alpha)' K_m (c * alpha)
     dual, for any beta >= 0  sum_i y_i alpha_i - 1/2 sum_j |q_j|_{p/(p-1)} - mu/2 sum_m tr(L Q_m G_m Q_m)
 
@@ -44,7 +44,7 @@ def solve_coupled(grams, y, memberships, C, p, strength, *, beta=None, tol=1e-3,
     if beta is None:
         beta = np.full((n_clusters, len(grams)), len(grams) ** (-1.0 / p))
     best_dual = -np.inf
-    for iteration in range(1, max_iter + 1):
+    for iteration in range(1, max_iter + 1):  # noqa: B007 - the last one is returned
         damping = np.linalg.inv(np.eye(n_clusters) + strength * laplacian * beta.T[:, None, :])
         couplings = beta.T[:, :, None] * damping
         combined = combine(grams, memberships, couplings)

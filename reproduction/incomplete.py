@@ -31,7 +31,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from localmkl import Views
-from localmkl.datasets.fetchers import locate
+from localmkl.datasets.downloading import locate
 from localmkl.kernels import RBF, Kernel, Linear
 from localmkl.model_selection import MKLSearchCV
 from reproduction.data import DRAW_SEED, describe

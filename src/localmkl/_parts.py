@@ -40,8 +40,8 @@ CLASSES = {
     "localmkl.gates": ["ConvexGate", "KernelKMeansGate", "MixtureGate", "SupervisedGate"],
     "localmkl.kernels": [
         *("Chi2", "Cosine", "HistogramIntersection", "Linear", "Overlap", "Polynomial", "RBF", "Tanimoto"),
-        *("GappedKmer", "Mismatch", "Spectrum", "WeightedDegree", "SmithWaterman"),
-        *("PropertyProfile", "PseudoAminoAcid", "ResidueGroups", "TfIdf"),
+        *("GappedKmer", "Mismatch", "Spectrum", "WeightedDegree"),
+        *("PseudoAminoAcid", "TfIdf"),
     ],
     "localmkl.kernels.features": ["FeatureMap"],
     "localmkl.kernels.viewed": ["ViewKernel"],

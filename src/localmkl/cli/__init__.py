@@ -9,14 +9,12 @@ import typer
 import localmkl
 from localmkl.cli import options
 from localmkl.cli.voice import (
-    EXPECTED,
     INTERRUPTED,
     Command,
     Misuse,
     Voice,
     end_on_signals,
     n_of,
-    sentence,
     stop_on_signals,
 )
 
@@ -431,95 +429,13 @@ def demo(
         run_demo(samples, seed)
 
 
-@_command()
-def reproduce(
-    name: Annotated[str, _argument(help="An experiment of --list, or 'all'.")] = "",
-    listing: Annotated[
-        bool, _option("--list", help="Say what there is, on which data, and how long it takes.")
-    ] = False,
-    data: Annotated[
-        str | None,
-        _option(help="Data set of the experiment, downloaded if need be; default: the first that is there."),
-    ] = None,
-    images: Annotated[
-        str | None, _option(help="For 'images': a folder with one folder of images per class.")
-    ] = None,
-    reps: Annotated[int | None, _option(min=1, help="Repetitions; default: as many as in the paper.")] = None,
-    sizes: Annotated[
-        str | None, _option(help="Points of the axis, for instance 50,100,200; default: all.")
-    ] = None,
-    methods: Annotated[
-        str | None,
-        _option(
-            help="For instance UNIF,CLMKL; default: all ('scale': those of 100 landmarks, and exact ones)."
-        ),
-    ] = None,
-    out: Annotated[
-        str, _option(help="Folder of rows and summaries; what is there is not run again.")
-    ] = "results",
-    jobs: Annotated[int | None, _option(min=1, help="Worker processes; default: one per core.")] = None,
-    quick: Annotated[bool, _option("--quick", help="A minute on shipped or generated data instead.")] = False,
-    summary: Annotated[
-        bool, _option("--summary", help="Run nothing, summarise the rows that are there.")
-    ] = False,
-    force: options.Force = False,
-    as_json: options.Json = False,
-    quiet: options.Quiet = False,
-    debug: options.Debug = False,
-):
-    """Reproduce a table or figure of the paper, its numbers beside ours; a stopped run goes on."""
-    voice = Voice(as_json, quiet, debug)
-    with voice.plainly():
-        from rich.console import Console
-
-        from localmkl.experiments import EXPERIMENTS, Interrupted, list_experiments
-        from localmkl.experiments import reproduce as run
-
-        if listing or not name:
-            entries = list_experiments()
-            voice.result({"experiments": entries}, _listing(entries))
-            return
-        settings = {
-            "data": data,
-            "images": images,
-            "repetitions": reps,
-            "points": None if sizes is None else sizes.split(","),
-            "methods": None if methods is None else [method.strip() for method in methods.split(",")],
-            "n_jobs": jobs,
-            "quick": quick,
-            "run": not summary,
-            "force": force,
-            "console": Console(stderr=True, quiet=quiet),
-        }
-        failed = False
-        for each in EXPERIMENTS if name == "all" else [name]:
-            try:
-                text = run(each, out, **settings)
-                voice.result({"experiment": each, "summary": text}, text)
-            except Interrupted as stop:
-                typer.echo(str(stop), err=True)
-                raise typer.Exit(INTERRUPTED) from None
-            except EXPECTED as error:
-                if name != "all":
-                    raise
-                typer.echo(f"{each}: {sentence(error)}", err=True)
-                failed = True
-        if failed:
-            raise typer.Exit(1)
-
-
-def _listing(entries):
-    """Return the experiments as text, one below the other."""
-    lines = []
-    for number, entry in enumerate(entries):
-        if number == 0 or entry["name"] != entries[number - 1]["name"]:
-            lines.append(f"{entry['name']:<13} {entry['title']} ({entry['paper']})")
-        lacking = f"; not there: {', '.join(entry['missing'])}" if entry["missing"] else ""
-        lines.append(f"  --data {entry['data']:<13} {entry['fidelity']}: {entry['what']}")
-        lines.append(f"  {'':<20} about {entry['duration']} on two cores{lacking}")
-        if entry["missing"]:
-            lines += [f"  {'':<20} terms at {place}: {terms}" for place, terms in entry["terms"].items()]
-    return "\n".join(lines)
+@_command(hidden=True, context_settings={"ignore_unknown_options": True, "allow_extra_args": True})
+def reproduce():
+    """Say where the paper's experiments went."""
+    typer.echo(
+        "The paper's experiments left the package; run `python -m reproduction` in its repository.", err=True
+    )
+    raise typer.Exit(1)
 
 
 def main():

@@ -30,9 +30,9 @@ from localmkl.cli.words import METHODS, OPTIONS
 from localmkl.datasets.labels import as_numbers
 from localmkl.estimators.convex import LocalMKL
 from localmkl.estimators.groups import as_groups, with_groups
-from localmkl.experiments.results import provenance
 from localmkl.kernels.stack import take_rows
 from localmkl.persistence import write_model
+from localmkl.provenance import provenance
 from localmkl.report.subject import Subject
 
 MANY_LABELS = 20

@@ -37,10 +37,7 @@ KERNELS = {
     "spectrum": ("Spectrum", "k"),
     "mismatch": ("Mismatch", "k"),
     "gapped": ("GappedKmer", "length"),
-    "profile": ("PropertyProfile", "table"),
-    "residues": ("ResidueGroups", "groups"),
     "pseaac": ("PseudoAminoAcid", "lag"),
-    "alignment": ("SmithWaterman", None),
 }
 """Word: (class in `localmkl.kernels`, parameter of the values after the colon)."""
 

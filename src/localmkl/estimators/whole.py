@@ -46,7 +46,6 @@ from localmkl.kernels import (
     Overlap,
     Polynomial,
     SequenceKernel,
-    SmithWaterman,
     TfIdf,
     VectorKernel,
     WeightedDegree,
@@ -281,9 +280,6 @@ def _check_kernel(kernel: Any, rows: Rows, read: Read, factor: float = 1.0) -> N
     key = str(kernel.alphabet), repr(kernel.column)
     if key not in read:
         read[key] = kernel._encode(rows).lengths
-    if isinstance(kernel, SmithWaterman):  # all else needs parasail
-        _require(all(isinstance(text, str) for text in kernel.references_), "references_ are no text")
-        return
     kernel._check()
     if isinstance(kernel, WeightedDegree):
         same = isinstance(kernel.length_, Integral) and np.all(read[key] == kernel.length_)

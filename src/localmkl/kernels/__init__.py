@@ -23,12 +23,9 @@ _HOME = {
     "NORMALIZATIONS": "stack",
     "Overlap": "categories",
     "Polynomial": "vectors",
-    "PropertyProfile": "properties",
     "PseudoAminoAcid": "properties",
     "RBF": "vectors",
-    "ResidueGroups": "properties",
     "SequenceKernel": "sequences",
-    "SmithWaterman": "alignment",
     "Spectrum": "sequences",
     "Tanimoto": "histograms",
     "TfIdf": "texts",
@@ -43,7 +40,6 @@ _HOME = {
 __all__ = list(_HOME)
 
 if TYPE_CHECKING:  # "as" is how type checkers are told that these are public
-    from localmkl.kernels.alignment import SmithWaterman as SmithWaterman
     from localmkl.kernels.alphabets import ALPHABETS as ALPHABETS
     from localmkl.kernels.categories import Overlap as Overlap
     from localmkl.kernels.features import FeatureMap as FeatureMap
@@ -51,9 +47,7 @@ if TYPE_CHECKING:  # "as" is how type checkers are told that these are public
     from localmkl.kernels.histograms import Chi2 as Chi2
     from localmkl.kernels.histograms import HistogramIntersection as HistogramIntersection
     from localmkl.kernels.histograms import Tanimoto as Tanimoto
-    from localmkl.kernels.properties import PropertyProfile as PropertyProfile
     from localmkl.kernels.properties import PseudoAminoAcid as PseudoAminoAcid
-    from localmkl.kernels.properties import ResidueGroups as ResidueGroups
     from localmkl.kernels.sequences import GappedKmer as GappedKmer
     from localmkl.kernels.sequences import Mismatch as Mismatch
     from localmkl.kernels.sequences import SequenceKernel as SequenceKernel
