@@ -21,7 +21,7 @@ NORMS = {"1": 1.0, "4/3": 4 / 3, "2": 2.0}
 P = {"p": 4 / 3}
 """The norm of the paper's reference."""
 SHARES = (1.0, 0.75, 0.5, 0.25, 0.0)
-STRENGTHS = (100.0, 30.0, 10.0, 3.0, 1.0, 0.0)
+STRENGTHS = (10000.0, 1000.0, 300.0, 100.0, 30.0, 10.0, 3.0, 0.0)
 """Shares of a column that all clusters share, and strengths of a graph: the most alike clusters first."""
 EXACT_MOST = 5000
 """Largest training set with exact Grams: 2 GB of them in float32."""

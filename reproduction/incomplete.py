@@ -31,7 +31,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from localmkl import Views
-from localmkl.datasets.downloading import locate
+from localmkl.datasets.downloading import locate_all
 from localmkl.kernels import RBF, Kernel, Linear
 from localmkl.model_selection import MKLSearchCV
 from reproduction.data import DRAW_SEED, describe
@@ -200,15 +200,17 @@ def side_by_side(views):
 
 def load_stories():
     """Return 416 news stories of three newspapers, 169 of them in all three, under a kernel for each."""
+    keys = [f"stories_{paper}_{end}" for paper in NEWSPAPERS for end in ("mtx", "docs")]
+    topic_file, *paths = locate_all(["stories_topics", *keys])
     topics: dict = {}
-    for line in locate("stories_topics").read_text().splitlines():
+    for line in topic_file.read_text().splitlines():
         topic, numbers = line.split(",", 1)
         topics |= dict.fromkeys(map(int, numbers.split(",")), topic)
     order = sorted(topics)
     pairs = {}
-    for paper in NEWSPAPERS:
-        counts = sparse.csr_matrix(io.mmread(locate(f"stories_{paper}_mtx")).T, dtype=float)
-        own = map(int, locate(f"stories_{paper}_docs").read_text().split())
+    for paper, matrix, numbers in zip(NEWSPAPERS, paths[::2], paths[1::2], strict=True):
+        counts = sparse.csr_matrix(io.mmread(matrix).T, dtype=float)
+        own = map(int, numbers.read_text().split())
         pairs[paper] = counts, np.array([order.index(number) for number in own])
     return stories(Views(pairs, n_samples=len(order)), np.array([topics[number] for number in order]))
 
@@ -228,14 +230,10 @@ def stories(views, y, n_folds=5, n_draws=5):
 
 def load_omics(redrawn=False):
     """Return 351 people of ROSMAP, with Alzheimer's disease or without, in three views of 200 columns."""
-
-    def both_parts(key):
-        paths = [locate(f"rosmap_{key}_{part}") for part in ("tr", "te")]
-        return [np.loadtxt(path, delimiter=",") for path in paths]
-
-    tables = {name: np.concatenate(both_parts(number)) for name, number in OMICS.items()}
-    labels = both_parts("labels")
-    return omics(tables, np.concatenate(labels).astype(int), len(labels[0]), redrawn)
+    keys = [f"rosmap_{key}_{part}" for key in ("labels", *OMICS.values()) for part in ("tr", "te")]
+    parts = [np.loadtxt(path, delimiter=",") for path in locate_all(keys)]
+    labels, *tables = [np.concatenate(parts[k : k + 2]) for k in range(0, len(parts), 2)]
+    return omics(dict(zip(OMICS, tables, strict=True)), labels.astype(int), len(parts[0]), redrawn)
 
 
 def omics(tables, y, n_train, redrawn=False):
