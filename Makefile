@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 LOWEST := .venv-lowest
 JOBS ?= 2
 
-.PHONY: demo test test-lowest long devices coverage lint docs linkcheck dist bench clean help
+.PHONY: demo test test-lowest long devices coverage lint docs linkcheck dist reproduce bench clean help
 
 # Tests run side by side: threads of BLAS and OpenMP that wait for each other's cores make them crawl.
 test test-lowest long devices coverage dist: export OMP_NUM_THREADS = 1
@@ -58,6 +58,10 @@ dist: $(VENV)/.dev  ## build wheel and sdist, and try them in empty environments
 	$(BIN)/python -m pip install --quiet --group dist
 	$(BIN)/python -m build --outdir dist
 	$(BIN)/python -m pytest -n 0 -m dist tests/packaging
+
+reproduce: $(VENV)/.dev  ## list the experiments of the paper, and write their summaries from the rows that are there
+	$(BIN)/python -m reproduction list
+	$(BIN)/python -m reproduction page
 
 bench: $(VENV)/.dev  ## run the benchmarks
 	$(BIN)/python -m benchmarks

@@ -7,10 +7,10 @@ that nine in ten halves and more choose. A set whose file is not there is said.
 """
 
 import numpy as np
+from reproduction.data import N_PROMOTERS, core_promoters_beside_others, draw
 
 from localmkl import CLMKLClassifier, GramStack, HLMKLClassifier, MKLClassifier, UniformMKLClassifier
 from localmkl.datasets import fetch_human_promoters, fetch_mouse_promoters, load_splice
-from localmkl.experiments.sources import N_PROMOTERS, core_promoters_beside_others, draw
 from localmkl.inference import compare_methods, locality_test, stability
 from localmkl.kernels import WeightedDegree, compute_stack, fit_kernels
 

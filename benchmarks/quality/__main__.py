@@ -5,12 +5,13 @@ import sys
 import tempfile
 from pathlib import Path
 
+from reproduction.rows import read_rows
+
 from benchmarks.quality.cells import REPETITIONS, ROWS, run
 from benchmarks.quality.methods import METHODS, SMOKE_METHODS
 from benchmarks.quality.sets import SETS, SMOKE
 from benchmarks.quality.table import summarise
 from localmkl._files import write_whole
-from localmkl.experiments.results import read_results
 
 SUMMARY = "quality.md"
 
@@ -27,7 +28,7 @@ def main(words=None):
     arguments = parser.parse_args(words)
     with tempfile.TemporaryDirectory() as passing:
         folder = arguments.out or Path(passing if arguments.smoke else "benchmarks/results")
-        rows = read_results(folder / ROWS)[1] if arguments.summary else _run(arguments, folder)
+        rows = read_rows(folder / ROWS)[1] if arguments.summary else _run(arguments, folder)
         text = summarise(rows)
         write_whole(folder / SUMMARY, text.encode())
     print(text)

@@ -6,12 +6,13 @@ Workers have one thread each; of two rows of one cell the last counts, and faile
 from pathlib import Path
 
 from joblib import delayed, parallel_config
+from reproduction.rows import append_rows, open_rows
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from benchmarks.quality.methods import METHODS, run_cell
 from benchmarks.quality.sets import SETS, load
 from localmkl._workers import parallel
-from localmkl.experiments.results import ResultFile, provenance
+from localmkl.provenance import provenance
 
 REPETITIONS = 5
 ROWS = "quality.jsonl"
@@ -36,20 +37,24 @@ def run(folder, *, sets=None, methods=None, repetitions=REPETITIONS, jobs=2, kno
     console : rich.console.Console, optional
     """
     there, missing = _loaded(sets or list(known))
-    with ResultFile(Path(folder) / ROWS, settings(known)) as file:
-        done = {key(row) for row in file.rows if "error" not in row}
-        cells = [
-            (name, repetition, method)
-            for repetition in range(repetitions)
-            for name in there
-            for method in methods or METHODS
-            if METHODS[method].suits(load(name)) and (name, repetition, method) not in done
-        ]
-        _run_cells(cells, file, jobs, console)
-        return file.rows, missing
+    path = Path(folder) / ROWS
+    rows = open_rows(path, settings(known))
+    done = {key(row) for row in rows if "error" not in row}
+    cells = [
+        (name, repetition, method)
+        for repetition in range(repetitions)
+        for name in there
+        for method in methods or METHODS
+        if METHODS[method].suits(load(name)) and (name, repetition, method) not in done
+    ]
+    for row in _run_cells(cells, jobs, console):
+        append_rows(path, [row])
+        rows.append(row)
+    return rows, missing
 
 
-def _run_cells(cells, file, jobs, console):
+def _run_cells(cells, jobs, console):
+    """Yield the rows of the cells."""
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with (
         Progress(*columns, console=console, transient=True) as progress,
@@ -58,7 +63,7 @@ def _run_cells(cells, file, jobs, console):
         bar = progress.add_task("quality", total=len(cells))
         tasks = (delayed(run_cell)(*cell) for cell in cells)
         for row in parallel(jobs, return_as="generator_unordered")(tasks):
-            file.append([{**row, **provenance()}])
+            yield {**row, **provenance()}
             progress.advance(bar)
 
 

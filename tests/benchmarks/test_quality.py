@@ -9,15 +9,14 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parents[2]))
 from benchmarks.quality import cells, sets, table
 from benchmarks.quality.__main__ import main
-
-from localmkl.experiments.results import read_results
+from reproduction.rows import read_rows
 
 
 @pytest.mark.long
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_the_table_of_quality_runs_goes_on_and_is_summarised(tmp_path, capsys):
     main(["--smoke", "--out", str(tmp_path)])
-    _, rows = read_results(tmp_path / cells.ROWS)
+    _, rows = read_rows(tmp_path / cells.ROWS)
     assert {row["set"] for row in rows} == set(sets.SMOKE)
     assert not [row for row in rows if "error" in row]
     written = (tmp_path / cells.ROWS).read_bytes()

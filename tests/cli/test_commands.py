@@ -38,9 +38,7 @@ def test_help_lists_the_commands_without_heavy_imports():
         "print([m for m in ('numba', 'sklearn', 'numpy', 'pandas') if m in sys.modules])"
     )
     answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    for command in (
-        *("fit", "tune", "compare", "predict", "report", "info", "bench", "warmup", "demo", "reproduce"),
-    ):
+    for command in (*("fit", "tune", "compare", "predict", "report", "info", "bench", "warmup", "demo"),):
         assert f" {command} " in answer.stdout
     assert answer.stdout.rstrip().endswith("[]")
 
@@ -49,3 +47,11 @@ def test_warmup_fits_models_of_every_kind():
     result = CliRunner().invoke(app, ["warmup"])
     assert result.exit_code == 0
     assert result.stdout.startswith("Ready, after ")
+
+
+@pytest.mark.parametrize("arguments", [(), ("splice", "--data", "uci")])
+def test_reproduce_says_where_it_went(arguments):
+    result = CliRunner().invoke(app, ["reproduce", *arguments])
+    assert result.exit_code == 1
+    assert result.output.count("\n") == 1
+    assert "python -m reproduction" in result.output

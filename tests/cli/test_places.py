@@ -12,7 +12,6 @@ import pytest
 import localmkl.cli.train as training
 from localmkl.cli.places import COMPARISON, FIGURE, MODEL, PREDICTIONS, REPORT, SCORES, check_outputs
 from localmkl.cli.voice import _print
-from localmkl.experiments.commands import _check_summaries
 from localmkl.model_selection import run
 
 FAILED, MISUSED, STOPPED = 1, 2, 130
@@ -84,15 +83,6 @@ def test_only_what_the_same_command_has_written_is_replaced(call, table, tmp_pat
 def test_a_device_is_refused_before_the_work(call, table):
     said = call("fit", table.train, "--target", "state", "--out", "/dev/null", code=FAILED)
     assert said.err == "Error: '/dev/null' must be a file, it is a device; choose another name.\n"
-
-
-def test_summaries_of_other_experiments_stay(tmp_path):
-    (tmp_path / "rows.md").write_text("mine")
-    with pytest.raises(ValueError, match=r"rows\.md' is there already, without rows of the experiment"):
-        _check_summaries(tmp_path / "rows.jsonl", False)
-    _check_summaries(tmp_path / "rows.jsonl", True)
-    (tmp_path / "rows.jsonl").touch()
-    _check_summaries(tmp_path / "rows.jsonl", False)
 
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT])

@@ -59,7 +59,6 @@ def test_values_ranges_and_parameters():
     assert [k.degree for k in made("wd:1-3,7")] == [1, 2, 3, 7]
     [kernel] = made("rbf gamma=median factor=1/4 standardize=True")
     assert (kernel.gamma, kernel.factor, kernel.standardize) == ("median", 0.25, True)
-    assert [k.table for k in made("profile:twist,stacking")] == ["twist", "stacking"]
     assert parse_kernels('rbf columns="a b,c"')[0].parameters == {"columns": "a b,c"}
     assert [wanted.word for wanted in parse_kernels("rbf; ; linear;")] == ["rbf", "linear"]
 

@@ -8,9 +8,7 @@ from urllib.parse import urlsplit
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
-from localmkl.cli import app
 from localmkl.datasets import (
     DownloadWarning,
     data_home,
@@ -207,21 +205,15 @@ def test_photographs_are_made_small_and_small_ones_kept(server, home, monkeypatc
         np.testing.assert_allclose(small, image[::2, ::2].astype(float), atol=6)  # of JPEG
 
 
-def test_reproduce_downloads_what_is_named_and_states_the_terms(home, tmp_path, monkeypatch):
+def test_a_file_without_a_fetcher_is_downloaded_too_and_its_terms_are_stated(home, monkeypatch):
     monkeypatch.setenv("no_proxy", "127.0.0.1")
     monkeypatch.setenv("LOCALMKL_DATA", str(home))
-    monkeypatch.setenv("LOCALMKL_DATA_URL", "http://127.0.0.1:9")
-    result = CliRunner().invoke(
-        app, ["reproduce", "stories", "--data", "3sources", "--out", str(tmp_path / "results")]
-    )
-    assert result.exit_code == 1
-    told, error = result.output.splitlines()
-    assert told.startswith("Warning: Downloading 7 files (2.0 MB) of three_sources, 416 news stories")
-    assert told.endswith("/C-RSP: non-commercial and research purposes only (README.TXT).")
-    assert error.startswith("Error: 'http://127.0.0.1:9/three_sources/3sources_bbc.mtx' cannot be")
-    unnamed = CliRunner().invoke(app, ["reproduce", "stories", "--out", str(tmp_path / "results")])
-    assert "Downloading" not in unnamed.output
-    assert "name one by --data to download it" in unnamed.output
+    terms = r"of three_sources, 416 news stories.*/C-RSP: non-commercial and research purposes only"
+    with (
+        pytest.warns(DownloadWarning, match=terms),
+        pytest.raises(OSError, match=r"'http://127\.0\.0\.1:9/three_sources/3sources_bbc\.mtx' cannot be"),
+    ):
+        locate("stories_bbc_mtx", base_url="http://127.0.0.1:9")
 
 
 def real(*keys):

@@ -17,10 +17,7 @@ from localmkl.kernels import (
     GappedKmer,
     Linear,
     Mismatch,
-    PropertyProfile,
     PseudoAminoAcid,
-    ResidueGroups,
-    SmithWaterman,
     Spectrum,
     WeightedDegree,
     compute_stack,
@@ -29,7 +26,7 @@ from localmkl.kernels import (
 )
 from localmkl.kernels import sequences as module
 from localmkl.kernels.alphabets import ALPHABETS, encode
-from localmkl.kernels.properties import DINUCLEOTIDES, GROUPS, HYDROPHILICITY, HYDROPHOBICITY
+from localmkl.kernels.properties import HYDROPHILICITY, HYDROPHOBICITY
 
 quick = settings(max_examples=25, deadline=None, derandomize=True)
 few = settings(max_examples=8, deadline=None, derandomize=True)
@@ -200,68 +197,6 @@ def test_mismatch_without_mismatches_and_gapped_without_gaps_are_the_spectrum():
 
 
 @quick
-@given(data=st.data(), name=st.sampled_from(list(DINUCLEOTIDES)), window=st.integers(1, 4))
-def test_dinucleotide_profiles_are_means_of_the_table(data, name, window):
-    X = data.draw(sequences("dna", length=(6, 12), equal=True))
-    table = DINUCLEOTIDES[name]
-    middle = np.mean(list(table.values()))
-
-    def profile(x):
-        steps = [table.get(x[i : i + 2].upper(), middle) - middle for i in range(len(x) - 1)]
-        return np.array([np.mean(steps[i : i + window]) for i in range(len(steps) - window + 1)])
-
-    check_against(PropertyProfile(name, window=window), X, lambda x, y: profile(x) @ profile(y))
-
-
-def test_tables_are_those_of_both_strands():
-    opposite = dict(zip("ACGT", "TGCA", strict=True))
-    for table in DINUCLEOTIDES.values():
-        assert len(table) == 16
-        for (a, b), value in table.items():
-            assert table[opposite[b] + opposite[a]] == value
-
-
-def test_a_table_of_one_s_own_may_have_a_value_per_residue():
-    scale = {letter.lower(): float(i) for i, letter in enumerate("HEC")}
-    kernel = PropertyProfile(scale, alphabet="HEC")
-    np.testing.assert_allclose(kernel.features(["HEC", "h-C"]), [[-1.0, 0.0, 1.0], [-1.0, 0.0, 1.0]])
-
-
-def naive_groups(x, groups, composition):
-    x = x.upper()
-    if not x:
-        return np.zeros(len(groups) if composition else 21)
-    label = [next((g for g, letters in enumerate(groups) if c in letters), None) for c in x]
-    found = [label.count(g) / len(x) for g in range(len(groups))]
-    if composition:
-        return np.array(found)
-    for a, b in itertools.combinations(range(len(groups)), 2):
-        steps = [{left, right} == {a, b} for left, right in itertools.pairwise(label)]
-        found.append(sum(steps) / max(len(x) - 1, 1))
-    for g in range(len(groups)):
-        at = [i + 1 for i, one in enumerate(label) if one == g]
-        for share in (0, 25, 50, 75, 100):
-            nth = max(1, -(-share * len(at) // 100))
-            found.append(at[nth - 1] / len(x) if at else 0.0)
-    return np.array(found)
-
-
-@quick
-@given(data=st.data(), name=st.sampled_from(list(GROUPS)))
-def test_residue_groups_are_composition_transition_and_distribution(data, name):
-    X = data.draw(sequences("protein", length=(0, 20)))
-    described = [naive_groups(x, GROUPS[name], name == "composition") for x in X]
-    kernel = ResidueGroups(name)
-    np.testing.assert_allclose(kernel.features(X), described, atol=1e-14)
-    check_kernel(kernel, X, kernel(X))
-
-
-def test_groups_name_every_residue_once():
-    for groups in GROUPS.values():
-        assert sorted("".join(groups)) == sorted(ALPHABETS["protein"][0])
-
-
-@quick
 @given(data=st.data(), lag=st.sampled_from([1, 4, 14]))
 def test_pseudo_amino_acid_composition_is_shares_and_mean_products(data, lag):
     X = data.draw(sequences("protein", length=(0, 20)))
@@ -284,53 +219,12 @@ def test_pseudo_amino_acid_composition_is_shares_and_mean_products(data, lag):
     check_kernel(kernel, X, kernel(X))
 
 
-def naive_alignment(x, y, matrix, gap_open, gap_extend):
-    """Gotoh's recursion for the best local alignment."""
-    best = np.zeros((len(x) + 1, len(y) + 1))
-    down, right = np.full(best.shape, -np.inf), np.full(best.shape, -np.inf)
-    for i in range(1, len(x) + 1):
-        for j in range(1, len(y) + 1):
-            down[i, j] = max(best[i - 1, j] - gap_open, down[i - 1, j] - gap_extend)
-            right[i, j] = max(best[i, j - 1] - gap_open, right[i, j - 1] - gap_extend)
-            match = best[i - 1, j - 1] + matrix(x[i - 1], y[j - 1])
-            best[i, j] = max(0.0, match, down[i, j], right[i, j])
-    return best.max()
-
-
-@few
-@given(data=st.data())
-def test_alignment_scores_are_those_of_the_recursion(data):
-    parasail = pytest.importorskip("parasail")
-    table = parasail.blosum62
-    letters = "ARNDCQEGHILKMFPSTWYVBZX"
-
-    def matrix(a, b):
-        return float(table.matrix[letters.index(a), letters.index(b)])
-
-    X = [x.upper() for x in data.draw(sequences("protein", n=(2, 5), length=(1, 12)))]
-    kernel = SmithWaterman(gap_open=5, gap_extend=2).fit(X)
-    expected = [[naive_alignment(x, y, matrix, 5, 2) for y in X] for x in X]
-    np.testing.assert_array_equal(kernel.scores(X), expected)
-    np.testing.assert_allclose(kernel(X), np.dot(expected, np.transpose(expected)) / len(X), rtol=1e-12)
-    check_kernel(kernel, X, kernel(X))
-
-
-def test_alignment_without_parasail_says_what_to_install(monkeypatch):
-    monkeypatch.setitem(__import__("sys").modules, "parasail", None)
-    with pytest.raises(
-        ImportError, match=r"needs the package parasail; install it with `pip install localmkl"
-    ):
-        SmithWaterman().fit(["ACD", "CDE"])
-
-
 SIMPLE = [
     WeightedDegree(5),
     WeightedDegree(3, shift=2),
     Spectrum(3, 1),
     Mismatch(4, 1),
     GappedKmer(4, 2),
-    PropertyProfile("stacking", window=3),
-    ResidueGroups(("AG", "CT"), alphabet="dna"),
 ]
 
 
@@ -469,7 +363,7 @@ def draw_sites(n=60, seed=0):
 
 def test_sequence_kernels_serve_in_estimators_cross_validation_and_files(tmp_path):
     X, y = draw_sites()
-    kernels = [*(WeightedDegree(d) for d in (1, 2, 5)), Spectrum(3), Mismatch(4, 1), PropertyProfile()]
+    kernels = [*(WeightedDegree(d) for d in (1, 2, 5)), Spectrum(3), Mismatch(4, 1)]
     model = CLMKLClassifier(kernels=kernels, n_clusters=2, evenness=0.7, random_state=0).fit(X, y)
     assert model.duality_gap_ <= model.tol
     assert model.score(X, y) == 1.0
@@ -502,20 +396,6 @@ def test_sequence_columns_stand_beside_numbers(tmp_path):
     assert model.kernel_weights_.argmax() == 0
     localmkl.save(model, tmp_path / "model")
     np.testing.assert_array_equal(localmkl.load(tmp_path / "model").predict(frame), model.predict(frame))
-
-
-def test_alignment_serves_in_estimators_and_files(tmp_path):
-    pytest.importorskip("parasail")
-    rng = np.random.default_rng(0)
-    X = ["".join(rng.choice(list("ACDEFGHIKL"), 12)) for _ in range(20)]
-    y = np.arange(20) % 2
-    X = [x + "WWYWWYW" if label else x for x, label in zip(X, y, strict=True)]
-    kernels = [SmithWaterman(n_references=10), ResidueGroups("volume"), PseudoAminoAcid(4)]
-    model = MKLClassifier(kernels=kernels).fit(X, y)
-    assert model.score(X, y) == 1.0
-    localmkl.save(model, tmp_path / "model")
-    again = localmkl.load(tmp_path / "model")
-    np.testing.assert_array_equal(again.decision_function(X), model.decision_function(X))
 
 
 @pytest.mark.parametrize(
@@ -553,15 +433,6 @@ def test_alignment_serves_in_estimators_and_files(tmp_path):
             r"`alphabet` must be one of 'dna', 'rna', 'protein', or a string of 2",
         ),
         (Spectrum(alphabet="ACa"), ["AC"], r"`alphabet` must name each letter once"),
-        (PropertyProfile("bend"), ["AC"], r"`table` must be one of 'twist', 'stacking', or a dict of values"),
-        (PropertyProfile({"A": 1.0}), ["AC"], r"`table` must give a finite value to each of the 4 words"),
-        (
-            PropertyProfile(window=9),
-            ["ACG"],
-            r"`window` must be at most the 2 values of a sequence of 3 letters, got 9",
-        ),
-        (ResidueGroups("charge"), ["AC"], r"`groups` must be one of 'composition', 'hydrophobicity'"),
-        (ResidueGroups(("AC", "CD")), ["AC"], r"each in one group at most"),
         (PseudoAminoAcid(0), ["AC"], r"`lag` must be an integer of at least 1"),
     ],
 )
@@ -574,14 +445,6 @@ def test_new_sequences_must_have_the_length_of_the_training_ones():
     kernel = WeightedDegree(2).fit(["ACGT"])
     with pytest.raises(ValueError, match=r"one length, 4 letters here, got 3 in row 0"):
         kernel(["ACG"], ["ACGT"])
-
-
-def test_alignment_refuses_what_it_does_not_know():
-    pytest.importorskip("parasail")
-    with pytest.raises(ValueError, match=r"`matrix` must name a scoring matrix of parasail"):
-        SmithWaterman(matrix="Aligner").fit(["AC"])
-    with pytest.raises(ValueError, match=r"`alphabet` of SmithWaterman must be one of"):
-        SmithWaterman(alphabet="HEC").fit(["HE"])
 
 
 def test_ambiguous_letters_match_nothing_not_even_themselves():

@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tarfile
 import tomllib
 import zipfile
 from pathlib import Path
@@ -38,13 +39,7 @@ from localmkl.datasets import read_table
 open('rows.csv', 'w').write('a,b\\n1,2\\n3,4\\n')
 assert read_table('rows.csv', target='b').frame.shape == (2, 1)
 """
-ALIGN = """
-from localmkl import MKLClassifier
-from localmkl.kernels import SmithWaterman
-MKLClassifier([SmithWaterman()]).fit(['ACD', 'ACC', 'CCD', 'DDA'], [0, 1, 0, 1])
-"""
 ROWS = "from localmkl.cluster.rows import find_client; find_client()"
-WORDS = "from localmkl.experiments.visual_words import _import_opencv; _import_opencv()"
 OMICS = "from localmkl.datasets import read_views; read_views('none.h5ad')"
 REPORT = (
     SAVE
@@ -53,10 +48,8 @@ REPORT = (
 MATLAB = "from localmkl.datasets.gram_files import _read_mat_hdf5; _read_mat_hdf5('none.mat')"
 
 NEEDS = {
-    "alignment": ALIGN,
     "dask": ROWS,
     "frames": TABLE,
-    "images": WORDS,
     "matlab": MATLAB,
     "omics": OMICS,
     "plots": PLOT,
@@ -112,6 +105,12 @@ def test_the_wheel_says_that_it_is_typed_and_holds_no_tests():
     assert {name.split("/")[0].split("-")[0] for name in names} == {"localmkl"}
 
 
+def test_the_reproduction_is_in_the_sdist_alone():
+    with tarfile.open(built("*.tar.gz")) as sdist:
+        names = {name.partition("/")[2] for name in sdist.getnames()}
+    assert {"reproduction/__main__.py", "reproduction/catalogue.toml", "reproduction/published.csv"} <= names
+
+
 def test_importing_the_package_imports_nothing_large(core):
     code = "import sys, localmkl; print(*sorted({name.partition('.')[0] for name in sys.modules}))"
     status, said = core.python(code)
@@ -161,6 +160,6 @@ def test_an_extra_alone_is_enough_for_what_needs_it(tmp_path, extra):
 
 def test_all_extras_go_together_and_the_sdist_is_as_good_as_the_wheel(tmp_path):
     everything = Environment(tmp_path, built("*.tar.gz"), sorted(EXTRAS))
-    for code in (SAVE, PLOT, TABLE, ALIGN, REPORT):
+    for code in (SAVE, PLOT, TABLE, REPORT):
         status, said = everything.python(code)
         assert status == 0, said

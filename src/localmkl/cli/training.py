@@ -13,7 +13,7 @@ from localmkl.cli.places import MODEL, SCORES, WORK, check_outputs
 from localmkl.cli.plan import check_method, check_options, inputs_of, make_plan, positive_class
 from localmkl.cli.record import model_record, model_text
 from localmkl.cli.voice import INTERRUPTED
-from localmkl.experiments.results import provenance
+from localmkl.provenance import provenance
 from localmkl.inference.heldout import held_out
 from localmkl.persistence import write_model
 

@@ -23,12 +23,9 @@ _HOME = {
     "NORMALIZATIONS": "stack",
     "Overlap": "categories",
     "Polynomial": "vectors",
-    "PropertyProfile": "properties",
     "PseudoAminoAcid": "properties",
     "RBF": "vectors",
-    "ResidueGroups": "properties",
     "SequenceKernel": "sequences",
-    "SmithWaterman": "alignment",
     "Spectrum": "sequences",
     "Tanimoto": "histograms",
     "TfIdf": "texts",
@@ -56,17 +53,13 @@ KERNEL_WORDS = {
     "spectrum": ("Spectrum", "k"),
     "mismatch": ("Mismatch", "k"),
     "gapped": ("GappedKmer", "length"),
-    "profile": ("PropertyProfile", "table"),
-    "residues": ("ResidueGroups", "groups"),
     "pseaac": ("PseudoAminoAcid", "lag"),
-    "alignment": ("SmithWaterman", None),
 }
 """Word: (class, the parameter that tells kernels of it apart). Here, because reading it needs no kernel."""
 
 __all__ = list(_HOME)
 
 if TYPE_CHECKING:  # "as" is how type checkers are told that these are public
-    from localmkl.kernels.alignment import SmithWaterman as SmithWaterman
     from localmkl.kernels.alphabets import ALPHABETS as ALPHABETS
     from localmkl.kernels.categories import Overlap as Overlap
     from localmkl.kernels.defaults import columns_read as columns_read
@@ -77,9 +70,7 @@ if TYPE_CHECKING:  # "as" is how type checkers are told that these are public
     from localmkl.kernels.histograms import Chi2 as Chi2
     from localmkl.kernels.histograms import HistogramIntersection as HistogramIntersection
     from localmkl.kernels.histograms import Tanimoto as Tanimoto
-    from localmkl.kernels.properties import PropertyProfile as PropertyProfile
     from localmkl.kernels.properties import PseudoAminoAcid as PseudoAminoAcid
-    from localmkl.kernels.properties import ResidueGroups as ResidueGroups
     from localmkl.kernels.sequences import GappedKmer as GappedKmer
     from localmkl.kernels.sequences import Mismatch as Mismatch
     from localmkl.kernels.sequences import SequenceKernel as SequenceKernel

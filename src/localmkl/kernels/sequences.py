@@ -5,8 +5,8 @@
     Mismatch        the same, a k-mer counting for all its neighbours with at most m letters changed
     GappedKmer      the same, u: k letters and gaps in a window
 
-Ambiguous letters (N, X, gaps) match nothing, not even themselves. Kernels in `properties` and `alignment`
-share the base class `SequenceKernel`.
+Ambiguous letters (N, X, gaps) match nothing, not even themselves. The kernel in
+`properties` shares the base class `SequenceKernel`.
 """
 
 from __future__ import annotations
