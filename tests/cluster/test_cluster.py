@@ -71,9 +71,8 @@ def test_weights_are_those_of_one_process(client):
         ),
         CLMKLClassifier(KERNELS, loss="log_loss", normalize="cosine", gate_kernel=RBF(0.3), shared=0.3,
                         n_components=8, random_state=0),
-        CLMKLClassifier(KERNELS, C=0.1, gate="convex", n_components=8, random_state=0),
     ],
-    ids=["squares", "three hard clusters", "probabilities", "convex clusters"],
+    ids=["squares", "three hard clusters", "probabilities"],
 )  # fmt: skip
 def test_every_kind_of_model_has_the_values_of_one_process(client, model):
     X, labels = rows(300, 120)

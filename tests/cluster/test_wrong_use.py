@@ -50,12 +50,6 @@ MISTAKES = {
     "no rows": (model(), X[:0], y[:0], "at least one row"),
     "one class": (model(), X, 0 * y, "at least 2 classes"),
     "a row without a number": (model(), X * np.nan, y, "In chunk [01]: .*NaN"),
-    "a gate that needs labels": (
-        CLMKLClassifier(n_components=2, gate="supervised"),
-        X,
-        y,
-        "must learn without labels for rows on a cluster, got 'supervised'",
-    ),
     "a matrix for a gate": (CLMKLClassifier(n_components=2, gate=np.ones((4, 3)) / 3), X, y, "got a matrix"),
 }
 

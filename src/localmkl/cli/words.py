@@ -50,7 +50,7 @@ OPTIONS = {"n_clusters": "clusters", "gate_kernel": "gate", "class_weight": "bal
 METHODS = {"clmkl": "CLMKL", "hlmkl": "HLMKL", "lmkl": "LMKL", "mkl": "MKL", "unif": "UniformMKL"}
 """Word: what the names of the method's classifier and regressor begin with."""
 
-CLUSTERINGS = ("kmeans", "mixture", "convex", "supervised")
+CLUSTERINGS = ("kmeans",)
 """Gates that find clusters, the default first; here, because their registry needs SciPy."""
 
 CLASS_LOSSES = ("hinge", "squared_hinge", "log_loss")

@@ -25,7 +25,7 @@ from localmkl.estimators.context import FoldContext, parameters_key
 from localmkl.estimators.factors import DOUBLE_BYTES
 from localmkl.estimators.gating import PARTITION, ModelGate
 from localmkl.estimators.groups import GroupGate
-from localmkl.gates import CLUSTERINGS, Gate, SupervisedGate
+from localmkl.gates import Gate
 from localmkl.kernels import fit_kernels
 from localmkl.kernels.features import fit_features
 from localmkl.kernels.stack import factors_of
@@ -118,12 +118,6 @@ def _check_suited(draft: BaseMKL) -> None:
         raise ValueError(
             "`gate` must be a name, a `Gate`, a model or a function for rows on a cluster, got a matrix of "
             "memberships; let a function compute them."
-        )
-    named = CLUSTERINGS.get(known) if isinstance(known, str) else type(known)
-    if named is SupervisedGate:
-        raise ValueError(
-            "`gate` must learn without labels for rows on a cluster, got 'supervised'; take another gate, or "
-            "fit a part of the rows on one machine."
         )
 
 

@@ -37,7 +37,7 @@ from localmkl.estimators.gating import (
     OneCluster,
 )
 from localmkl.estimators.groups import GroupGate, find_column
-from localmkl.gates import Gate, MixtureGate
+from localmkl.gates import Gate
 from localmkl.kernels import (
     RBF,
     Chi2,
@@ -346,19 +346,8 @@ def _check_clustering(clustering: Any, n_compared: int, n_clusters: int) -> None
     check_number("tau_", clustering.tau_, low=0.0)
     if not type(clustering).__module__.startswith("localmkl."):  # somebody else's, who answers for it
         return
-    if not isinstance(clustering, MixtureGate):
-        _numbers(clustering, "averages_", (n_compared, n_clusters))
-        _numbers(clustering, "offsets_", (n_clusters,))
-        return
-    n_components = _numbers(clustering, "averages_", (n_compared, None)).shape[1]
-    _numbers(clustering, "shifts_", (n_components,))
-    _numbers(clustering, "means_", (n_clusters, n_components))
-    roots = _numbers(clustering, "roots_", (n_clusters, n_components, n_components))
-    positive = (
-        _numbers(clustering, "shares_", (n_clusters,)).min(),
-        np.diagonal(roots, axis1=1, axis2=2).min(),
-    )
-    _require(min(positive) > 0.0, "its mixture is none")
+    _numbers(clustering, "averages_", (n_compared, n_clusters))
+    _numbers(clustering, "offsets_", (n_clusters,))
 
 
 def _check_group_gate(gate: GroupGate, model: ConvexMKL, n_clusters: int) -> None:

@@ -151,8 +151,10 @@ def _traits_text(subject: Subject, traits: ClusterTraits) -> str:
         f"{percent(traits.false_discovery_rate)} of these traits are false (Benjamini and Hochberg)."
     )
     if subject.noun == "cluster":
-        seen = ", labels too" if subject.model.gate == "supervised" else "; labels were not seen"
-        text += f" Clusters are made from what their gate sees, and differ in that by construction{seen}."
+        text += (
+            " Clusters are made from what their gate sees, and differ in that by construction; "
+            "labels were not seen."
+        )
     return text
 
 

@@ -114,8 +114,6 @@ def _parameters(model: BaseMKL) -> list[tuple[str, Any, str]]:
     params, meanings = model.get_params(deep=False), dict(PARAMETERS)
     unused = ["n_clusters", "evenness"] if explain.has_groups(model) else ["groups"]
     unused += [] if hasattr(model, "views_") else ["missing"]
-    clustering = getattr(getattr(model, "gate_", None), "clustering", None)
-    unused += [] if getattr(clustering, "reads_evenness", True) else ["evenness"]
     meanings |= {"gate_kernel": "how alike groups are; None: not at all"} if explain.has_groups(model) else {}
     return [
         (name, params[name], why) for name, why in meanings.items() if name in params and name not in unused
