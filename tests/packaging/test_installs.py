@@ -43,7 +43,6 @@ from localmkl import MKLClassifier
 from localmkl.kernels import SmithWaterman
 MKLClassifier([SmithWaterman()]).fit(['ACD', 'ACC', 'CCD', 'DDA'], [0, 1, 0, 1])
 """
-ROWS = "from localmkl.cluster.rows import find_client; find_client()"
 WORDS = "from localmkl.experiments.visual_words import _import_opencv; _import_opencv()"
 OMICS = "from localmkl.datasets import read_views; read_views('none.h5ad')"
 REPORT = (
@@ -54,7 +53,6 @@ MATLAB = "from localmkl.datasets.gram_files import _read_mat_hdf5; _read_mat_hdf
 
 NEEDS = {
     "alignment": ALIGN,
-    "dask": ROWS,
     "frames": TABLE,
     "images": WORDS,
     "matlab": MATLAB,
@@ -64,8 +62,8 @@ NEEDS = {
 }
 """Extra: what needs it."""
 
-BEYOND = {"dask", "matlab", "omics"}
-"""Extras with which that ends at a file, or a cluster, that is not there."""
+BEYOND = {"matlab", "omics"}
+"""Extras with which that ends at a file that is not there."""
 
 
 class Environment:
