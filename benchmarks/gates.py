@@ -6,25 +6,21 @@
     outputs    in what an MKL model's kernels add to its decisions: rows that are judged for the same reasons
     labels     in the mean of the kernels plus a kernel of the labels, seen at training rows alone
     two        memberships of `mean` and `best` side by side, half of each
-    mixture    a Gaussian mixture in the mean of all kernels
-    convex     convex clustering in the mean of all kernels
-    supervised memberships that begin as `mean` and are learned with the labels
 
 Nested: outer splits, of whose training rows everything is learned; C, evenness and share are chosen by inner
-folds, where the clusters are learned again. The last rows are the times of the gates alone, on one Gram.
+folds, where the clusters are learned again.
 """
 
-import time
 from typing import NamedTuple
 
 import numpy as np
-from reproduction.protocol import one_thread
 from sklearn.model_selection import StratifiedKFold, StratifiedShuffleSplit
 
 from localmkl import CLMKLClassifier, MKLClassifier, UniformMKLClassifier
 from localmkl.datasets import fetch_mouse_promoters, load_splice, make_localized
 from localmkl.datasets.fetchers import data_home
-from localmkl.gates import CLUSTERINGS, kernel_kmeans, memberships, tau_for_evenness
+from reproduction.protocol import one_thread
+from localmkl.gates import kernel_kmeans, memberships, tau_for_evenness
 from localmkl.kernels import RBF, GramStack, Linear, Spectrum, WeightedDegree
 from localmkl.kernels.stack import NormalizedGrams, compute_stack, fit_kernels, learn_factors
 from localmkl.model_selection import MKLSearchCV
@@ -32,8 +28,6 @@ from localmkl.model_selection import MKLSearchCV
 N_CLUSTERS = 3
 N_TRAIN = 300
 GATES = ("mean", "best", "aligned", "outputs", "labels", "two")
-NAMED = tuple(name for name in CLUSTERINGS if name != "kmeans")
-"""Gates that estimators know by name; k-means is `mean`."""
 
 
 class Plan(NamedTuple):
@@ -60,28 +54,7 @@ def run(smoke):
             continue
         with one_thread():
             rows += _judge(name, stack, y, SMALL if smoke else FULL)
-    return rows + times(100 if smoke else 1000)
-
-
-def times(n_rows, repeats=7):
-    """Return the time that the processor works for each gate on one Gram, by turns, the least of some."""
-    X = make_localized(n_rows, random_state=0)[0]
-    gram = RBF().fit(X)(X)
-    least = dict.fromkeys(CLUSTERINGS, np.inf)
-    with one_thread():
-        for turn in range(repeats + 1):
-            for name, kind in CLUSTERINGS.items():
-                gate = kind(N_CLUSTERS)
-                if "random_state" in gate.get_params():
-                    gate.set_params(random_state=0)
-                start = time.process_time()
-                gate.fit(gram)
-                if turn:  # the first compiles
-                    least[name] = min(least[name], time.process_time() - start)
-    return [
-        {"set": "time", "n": n_rows, "gate": name, "ms": 1e3 * own, "over k-means": own / least["kmeans"]}
-        for name, own in least.items()
-    ]
+    return rows
 
 
 def _judge(name, stack, y, plan):
@@ -101,7 +74,7 @@ def _judge(name, stack, y, plan):
             "error": round(100 * error, 2),
         }
         for gate, mean, lead, error in zip(
-            ("MKL", *GATES, *NAMED), scores.mean(axis=0), leads.mean(axis=0), errors, strict=True
+            ("MKL", *GATES), scores.mean(axis=0), leads.mean(axis=0), errors, strict=True
         )
     ]
 
@@ -126,11 +99,6 @@ def _candidates(stack, y, train, test, plan):
     for gate, matrices in _gates(stack, y, train, test, plan.evenness).items():
         grid = {"gate": matrices, "C": plan.costs, "shared": plan.shares}
         found[gate] = MKLSearchCV(CLMKLClassifier("precomputed"), grid, **options).fit(stack, y)
-    for gate in NAMED:
-        levels = plan.evenness if CLUSTERINGS[gate].reads_evenness else plan.evenness[:1]
-        grid = {"evenness": levels, "C": plan.costs, "shared": plan.shares}
-        model = CLMKLClassifier("precomputed", gate=gate, random_state=0)
-        found[gate] = MKLSearchCV(model, grid, **options).fit(stack, y)
     return {name: search.cv_results_["mean_test_score"] for name, search in found.items()}
 
 

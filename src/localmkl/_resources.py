@@ -63,10 +63,10 @@ def computing_bytes(n_kernels, n_samples, n_features=0):
     return (n_kernels + 1) * matrix + kept + 2 * matrix_bytes(n_samples, n_features)
 
 
-def clustering_bytes(n_samples, n_clusters, n_init, grams=2):
+def clustering_bytes(n_samples, n_clusters, n_init):
     """Return the peak of kernel k-means on some rows, its Gram (and what makes it) included."""
     vectors = KMEANS_COPIES * n_init * n_clusters * NUMBER * n_samples
-    return grams * matrix_bytes(n_samples) + vectors
+    return 2 * matrix_bytes(n_samples) + vectors
 
 
 def solving_bytes(n_samples, *, n_kernels, n_clusters=1, combined=1, factors=1, copies=0):

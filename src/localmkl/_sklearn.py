@@ -5,8 +5,6 @@ Names are imported on first use: kernels need no searches.
 
 from importlib import import_module
 
-import numpy as np
-
 NAMES = {
     "BaseSearchCV": "sklearn.model_selection._search.BaseSearchCV",
     "check_feature_names": "sklearn.utils.validation._check_feature_names",
@@ -22,12 +20,6 @@ NAMES = {
     "take": "sklearn.utils._safe_indexing",
 }
 """Our name: theirs."""
-
-MIXTURE_STEPS, MIXTURE_GAIN = 10000, 1e-6
-"""Most steps of a mixture, which takes some hundreds, and the gain in likelihood at which it ends."""
-
-MOST_EQUAL = 1e-12
-"""Variance of the clusters of rows that are all the same."""
 
 
 def __getattr__(name):
@@ -51,38 +43,3 @@ def responses_for(scorer):
 def metric_of(scorer):
     """Return the function of targets and predictions that a scorer calls."""
     return scorer._score_func
-
-
-def fit_mixture(rows, weights, start, least_variance):
-    """Return shares, means and roots of the precisions of scikit-learn's mixture, for rows with weights.
-
-    Parameters
-    ----------
-    rows : ndarray of shape (n, r)
-    weights : ndarray of shape (n,)
-        A row of weight w counts as w equal rows, which scikit-learn's own class does not know.
-    start : ndarray of shape (n, l)
-        Who belongs where at first.
-    least_variance : float
-        Added to every variance.
-    """
-    from sklearn.mixture import GaussianMixture
-
-    shares = weights / weights.mean()
-
-    class Weighted(GaussianMixture):
-        def _initialize_parameters(self, X, random_state, **more):
-            self._initialize(X, start * shares[:, None], **more)
-
-        def _e_step(self, X, **more):
-            norms, responsibilities = self._estimate_log_prob_resp(X, **more)
-            return np.average(norms, weights=shares), responsibilities
-
-        def _m_step(self, X, log_resp, **more):
-            super()._m_step(X, log_resp + np.log(shares)[:, None], **more)
-
-    mixture = Weighted(
-        start.shape[1], reg_covar=max(least_variance, MOST_EQUAL), tol=MIXTURE_GAIN, max_iter=MIXTURE_STEPS
-    )
-    mixture.fit(rows)
-    return mixture.weights_, mixture.means_, mixture.precisions_cholesky_

@@ -13,6 +13,7 @@ from benchmarks.__main__ import NAMES
 from benchmarks import harness
 
 LONG = (
+    "chunks",
     "devices",
     "factors",
     "gates",

@@ -14,7 +14,6 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import localmkl
-from localmkl.cli.words import CLUSTERINGS
 from localmkl.kernels import Linear, Spectrum, WeightedDegree
 
 N_TRAIN, N_ALL = 90, 130  # of the files in conftest
@@ -442,13 +441,3 @@ def test_the_bench_measures_ratios(call):
     record = call("bench", "--samples", 60, "--kernels", 2, "--clusters", 2, "--json").json()
     assert all(row["passes"] > 0 for row in record["rows"])
     assert all(row["ratio"] is None or row["ratio"] > 0 for row in record["rows"])
-
-
-@pytest.mark.parametrize("name", CLUSTERINGS)
-def test_clusters_are_found_as_the_command_says(call, table, name):
-    options = ("--target", "state", "--names", "id", "--kernels", VIEWS, "--gate", 1, "--clustering", name)
-    said = call("fit", table.train, *options, "--out", "m.localmkl")
-    assert (f"gate {name}" in said.out) == (name != "kmeans")
-    call("predict", "m.localmkl", table.new, "--out", "p.csv")
-    frame = pd.read_csv("p.csv")
-    np.testing.assert_allclose(frame[[f"membership_{j}" for j in (1, 2, 3)]].sum(axis=1), 1.0)

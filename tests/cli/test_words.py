@@ -5,10 +5,9 @@ from dataclasses import fields
 
 import pytest
 
-from localmkl import gates, kernels
+from localmkl import kernels
 from localmkl.cli.words import (
     CLASS_LOSSES,
-    CLUSTERINGS,
     KERNELS,
     LOSS_OPTIONS,
     NUMBER_LOSSES,
@@ -39,10 +38,6 @@ def test_every_word_makes_its_kernel(word):
     [kernel] = made(word)
     assert type(kernel).__name__ == name
     assert own is None or own in kernel.get_params()
-
-
-def test_every_gate_that_finds_clusters_has_its_word():
-    assert tuple(gates.CLUSTERINGS) == CLUSTERINGS
 
 
 def test_every_loss_of_the_package_has_its_option_and_its_parameters_theirs():

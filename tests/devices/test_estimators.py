@@ -21,7 +21,6 @@ from localmkl import (
     save,
 )
 from localmkl.datasets import make_localized
-from localmkl.gates import CLUSTERINGS
 from localmkl.kernels import RBF, Linear, compute_stack, fit_kernels
 from localmkl.model_selection import MKLSearchCV
 from localmkl.stacks import FactorStack, transfer
@@ -60,19 +59,12 @@ def test_a_fit_on_a_device_is_that_of_the_processor(model, on_device):
     assert there.duality_gap_ <= 1e-8
 
 
-@pytest.mark.parametrize("name", CLUSTERINGS)
 @pytest.mark.parametrize("rank", [None, 20])
-def test_every_gate_finds_the_clusters_that_it_finds_on_the_processor(name, rank, on_device):
-    model = CLMKLClassifier(gate=name, n_components=rank, n_clusters=2, random_state=0, tol=1e-6)
+def test_a_device_finds_the_clusters_of_the_processor(rank, on_device):
+    model = CLMKLClassifier(n_components=rank, n_clusters=2, random_state=0, tol=1e-6)
     here, there = (clone(model).set_params(device=one).fit(X[:90], Y[:90]) for one in ("cpu", on_device))
     np.testing.assert_allclose(there.memberships(X[:90]), there.memberships_, atol=1e-6)
-    if name != "supervised":
-        np.testing.assert_allclose(there.memberships(X), here.memberships(X), atol=1e-4)
-        return
-    # Where labels move a gate, small differences of the fits add up from turn to turn.
-    ours, theirs = (one.gate_.clustering.objectives_ for one in (there, here))
-    assert ours[0] == pytest.approx(theirs[0], rel=1e-4)
-    assert np.all(np.diff(ours) < 0.0)
+    np.testing.assert_allclose(there.memberships(X), here.memberships(X), atol=1e-4)
 
 
 def test_several_classes_and_threads_are_solved_one_after_the_other(on_device):

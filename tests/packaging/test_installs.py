@@ -39,7 +39,6 @@ from localmkl.datasets import read_table
 open('rows.csv', 'w').write('a,b\\n1,2\\n3,4\\n')
 assert read_table('rows.csv', target='b').frame.shape == (2, 1)
 """
-ROWS = "from localmkl.cluster.rows import find_client; find_client()"
 OMICS = "from localmkl.datasets import read_views; read_views('none.h5ad')"
 REPORT = (
     SAVE
@@ -48,7 +47,6 @@ REPORT = (
 MATLAB = "from localmkl.datasets.gram_files import _read_mat_hdf5; _read_mat_hdf5('none.mat')"
 
 NEEDS = {
-    "dask": ROWS,
     "frames": TABLE,
     "matlab": MATLAB,
     "omics": OMICS,
@@ -57,8 +55,8 @@ NEEDS = {
 }
 """Extra: what needs it."""
 
-BEYOND = {"dask", "matlab", "omics"}
-"""Extras with which that ends at a file, or a cluster, that is not there."""
+BEYOND = {"matlab", "omics"}
+"""Extras with which that ends at a file that is not there."""
 
 
 class Environment:

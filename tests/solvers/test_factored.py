@@ -2,11 +2,12 @@
 
 from dataclasses import replace
 from itertools import pairwise
+from unittest.mock import patch
 
 import numpy as np
 import pytest
 
-from localmkl.solvers import convex, descent, primal, shards
+from localmkl.solvers import active_rows, convex, descent, factored, primal
 from localmkl.solvers.certify import judge_factors
 from localmkl.solvers.convex import solve_convex
 from localmkl.solvers.descent import Descent
@@ -23,7 +24,6 @@ from localmkl.solvers.losses import (
     SquaredHinge,
 )
 from localmkl.solvers.objective import Problem, uniform_weights
-from localmkl.solvers.shards import gather_team
 from localmkl.solvers.starts import Start, even_start, neighbour_start
 from localmkl.stacks import FactorStack, GramStack
 
@@ -62,13 +62,14 @@ def solved(problem, start=None, **options):
 
         def solve(self, *arguments):
             super().solve(*arguments)
-            alpha = np.concatenate([shard.alpha for shard in self.team.shards])
+            alpha = self.rows.alpha
             assert abs(alpha.sum()) <= 1e-12 * np.abs(alpha).sum()
             assert self.dual <= self.primal * (1.0 + 1e-6)  # scores may be of single precision
             return self
 
     options = {"tol": 1e-8, **options}
-    return solve_factored(problem, start or even_start(problem), descent=Watched, **options), seen[0]
+    with patch.object(factored, "Descent", Watched):
+        return solve_factored(problem, start or even_start(problem), **options), seen[0]
 
 
 def dense(problem, tol=1e-10):
@@ -132,18 +133,6 @@ def test_the_closed_form_ends_at_the_dense_optimum():
     solution, _ = solved(problem, solver="alternating", max_iter=2000)
     assert_optimal(problem, solution)
     assert solution.n_iter > solved(problem)[0].n_iter
-
-
-@pytest.mark.parametrize("loss", [Hinge(), LogLoss()], ids=repr)
-def test_rows_in_several_places_end_at_the_optimum_of_one(loss, monkeypatch):
-    monkeypatch.setattr(shards, "RUN", 8)
-    monkeypatch.setattr(descent, "SMALL_PART", 40)
-    problem = make_problem(loss, 4 / 3, 2, 0.1)
-    team = gather_team(problem, np.zeros(problem.n_samples), n_shards=3)
-    assert [len(shard.alpha) for shard in team.shards] == [40, 40, 40]
-    np.testing.assert_array_equal(np.sort(np.concatenate(team.places)), np.arange(120))
-    solution, _ = solved(problem, team=team)
-    assert_optimal(problem, solution)
 
 
 def spread_out(table, tmp_path):
@@ -332,7 +321,7 @@ def test_a_certificate_that_never_agrees_ends_the_search_and_is_believed(loss, m
     def doubtful(*arguments):
         return replace(judge_factors(*arguments), gap=2e-6)
 
-    monkeypatch.setattr(shards, "judge_factors", doubtful)
+    monkeypatch.setattr(active_rows, "judge_factors", doubtful)
     solution, _ = solved(make_problem(loss, 4 / 3, 2, n=60), tol=1e-6, max_iter=15)
     assert not solution.converged
     assert solution.gap == 2e-6

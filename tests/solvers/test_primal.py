@@ -1,12 +1,12 @@
-"""Newton's steps with rows in several places reach the optimum of one place."""
+"""Newton's steps reach the optimum."""
 
 import numpy as np
 import pytest
 
 from localmkl.solvers import primal
+from localmkl.solvers.active_rows import ActiveRows
 from localmkl.solvers.losses import Huber, LogLoss, SquaredHinge
 from localmkl.solvers.objective import Problem
-from localmkl.solvers.shards import Shard, Team
 from localmkl.stacks import FactorStack
 
 RNG = np.random.default_rng(0)
@@ -20,13 +20,12 @@ LABELS = np.where(FEATURES[0][:, 0] + RNG.normal(size=120) > 0.3, 1.0, -1.0)
 def test_the_gradient_vanishes_and_the_dual_variables_are_those_of_the_optimum(loss, sampled, monkeypatch):
     monkeypatch.setattr(primal, "SAMPLED", sampled)
     problem = Problem(FactorStack(FEATURES), MEMBERSHIPS, LABELS, np.full(120, 2.0), loss, 2.0)
-    places = [np.arange(0, 50), np.arange(50, 51), np.arange(51, 120)]
-    team = Team([Shard(problem.on(own), np.zeros(len(own)), k) for k, own in enumerate(places)], places)
+    rows = ActiveRows(problem, np.zeros(120))
     roots = np.sqrt(problem.stack.spread(np.array([[0.5, 0.5], [0.9, 0.1]])))
     images, intercept = np.zeros_like(roots), 0.0
     for _ in range(25):
-        images, intercept, *_ = primal.newton_step(team, roots, images, intercept, 1e-15, True)
-    alpha = np.concatenate([shard.alpha for shard in team.shards])
+        images, intercept, *_ = primal.newton_step(rows, roots, images, intercept, 1e-15, True)
+    alpha = rows.alpha
     outputs = problem.stack.scores(MEMBERSHIPS, images) + intercept
     np.testing.assert_allclose(alpha, loss.dual_variables(outputs, LABELS, problem.C), atol=1e-6)
     np.testing.assert_allclose(

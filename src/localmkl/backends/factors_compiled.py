@@ -62,7 +62,7 @@ _moments_parallel, _moments_serial = _compile(_moments)
 @njit(fastmath=_FASTMATH)
 def descend(
     table, rows, places, memberships, y, lower, upper, ridge, tube, logistic,
-    sizes, alpha, images, big, kept, intercept, rho, total, stretch,
+    sizes, alpha, images, big, kept, intercept, rho, total,
 ):  # fmt: skip
     """Improve dual variables one after the other, in place; see `reference.descend`."""
     n_clusters, gain = len(images), 0.0
@@ -80,7 +80,7 @@ def descend(
                         dot += here[r] * own[r]
                     score += c * dot
         slope = y[i] - score - intercept - rho * total
-        curvature = stretch * (sizes[i] + rho)
+        curvature = sizes[i] + rho
         if logistic:
             new = _logistic_maximiser(y[i], slope - y[i], curvature, upper[i] - lower[i], alpha[i])
         else:
@@ -97,9 +97,9 @@ def descend(
             continue
         alpha[i] = new
         gain += 0.5 * (curvature + ridge[i]) * change**2
-        total += stretch * change
+        total += change
         for j in range(n_clusters):
-            step = images.dtype.type(stretch * change * memberships[i, j])
+            step = images.dtype.type(change * memberships[i, j])
             if step != 0.0:
                 for part in range(len(kept)):
                     first, last = kept[part]

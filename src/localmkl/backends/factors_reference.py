@@ -35,17 +35,17 @@ def feature_moments(table, rows, vectors, *, parallel=True):
 
 def descend(
     table, rows, places, memberships, y, lower, upper, ridge, tube, logistic,
-    sizes, alpha, images, big, kept, intercept, rho, total, stretch,
+    sizes, alpha, images, big, kept, intercept, rho, total,
 ):  # fmt: skip
     """Improve dual variables one after the other, in place; return the new sum of all of them, and a gain.
 
     Each maximises, with the others fixed, over its bounds
 
-        (y - f - b - rho s) da - stretch (K~_ii + rho) da^2 / 2 - tube |alpha| - ridge alpha^2 / 2
+        (y - f - b - rho s) da - (K~_ii + rho) da^2 / 2 - tube |alpha| - ridge alpha^2 / 2
 
     or, for the log loss, the same with the entropy ``C H(y alpha / C)`` in place of ``y alpha`` and of the
     last two terms. f and s are the score and the sum of all dual variables, brought up to date after each
-    step, own changes counted `stretch` times. The gain, the sum of half of the curvatures times the squared
+    step, The gain, the sum of half of the curvatures times the squared
     changes, is the least that the function above has grown by.
 
     Parameters
@@ -66,13 +66,13 @@ def descend(
         The weights beta_jm, for every feature.
     kept : ndarray of shape (k, 2)
         Ranges of features whose images are not all zero.
-    intercept, rho, total, stretch : float
+    intercept, rho, total : float
     """
     gain = 0.0
     for row, i in zip(rows, places, strict=True):
         x, c = table[row].astype(images.dtype), memberships[i]
         slope = y[i] - float(c @ (images @ x)) - intercept - rho * total
-        curvature = stretch * (sizes[i] + rho)
+        curvature = sizes[i] + rho
         if logistic:
             new = _logistic_maximiser(y[i], slope - y[i], curvature, upper[i] - lower[i], alpha[i])
         else:
@@ -86,8 +86,8 @@ def descend(
         change = new - alpha[i]
         alpha[i] = new
         gain += 0.5 * (curvature + ridge[i]) * change**2
-        total += stretch * change
-        images += stretch * change * c[:, None] * big * x
+        total += change
+        images += change * c[:, None] * big * x
     return total, gain
 
 

@@ -1,24 +1,14 @@
-"""Rows on a cluster, as `dask.array` or `dask.dataframe`: fit, predict and search where they are.
+"""Rows in chunks, as `dask.array` or `dask.dataframe`: fit and predict where they are.
 
-Features, memberships, labels and dual variables stay with their rows, on the workers. What travels has the
-size of the kernel weights and of the coefficients of the model; a sample of rows, and the few that are not
-settled at the end, do not grow with them.
+    chunks        rows, labels and weights as tasks, with equal lengths; a sample of them
+    chunk_sums    what a chunk adds to the sums that the solver asks for
+    fitting       features once, then a few sums for each step
+    predicting    answers are dask arrays
+
+Every task is a function of a chunk and of small arrays: dask can repeat it when a worker is lost.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from localmkl.cluster.fitting import fit, sample_of
+from localmkl.cluster.predicting import predict
 
-_HOME = {"fit": "fitting", "predict": "predicting", "Search": "searching"}
-
-__all__ = list(_HOME)
-
-if TYPE_CHECKING:  # "as" is how type checkers are told that these are public
-    from localmkl.cluster.fitting import fit as fit
-    from localmkl.cluster.predicting import predict as predict
-    from localmkl.cluster.searching import Search as Search
-
-
-def __getattr__(name: str) -> Any:
-    if name in _HOME:
-        return getattr(import_module(f"localmkl.cluster.{_HOME[name]}"), name)
-    raise AttributeError(f"module 'localmkl.cluster' has no attribute {name!r}")
+__all__ = ["fit", "predict", "sample_of"]

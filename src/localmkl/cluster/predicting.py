@@ -1,13 +1,12 @@
 """Prediction where the chunks are: answers are dask arrays, computed when they are asked for."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from localmkl._sklearn import count_rows
 from localmkl._types import Array, Rows
-from localmkl.cluster.rows import Task
+from localmkl.cluster.chunks import lengths_of
 from localmkl.estimators.base import BaseMKL
 
 METHODS = (
@@ -44,21 +43,12 @@ def predict(model: BaseMKL, X: Rows, method: str = "predict") -> Any:
     tail, dtype = _outcome(model, method)
     ask = delayed(_ask, pure=True)
     shared = delayed(model, traverse=False)
-    parts, lengths = _chunks(X)
+    parts, lengths = lengths_of(X)
     blocks = [
         da.from_delayed(ask(shared, method, part, tail, dtype), (n_rows, *tail), dtype)
         for part, n_rows in zip(parts, lengths, strict=True)
     ]
     return da.concatenate(blocks, allow_unknown_chunksizes=True)
-
-
-def _chunks(X: Rows) -> tuple[list[Task], Sequence[float]]:
-    """Return the tasks of chunks, and their lengths, not a number where they are unknown."""
-    if hasattr(X, "divisions"):
-        parts = X.to_delayed()
-        return parts, [np.nan] * len(parts)
-    X = X.rechunk({1: -1}) if X.ndim > 1 and X.numblocks[1] > 1 else X
-    return np.ravel(X.to_delayed()).tolist(), X.chunks[0]
 
 
 def _outcome(model: BaseMKL, method: str) -> tuple[tuple[int, ...], np.dtype[Any]]:

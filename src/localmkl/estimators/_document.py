@@ -34,13 +34,10 @@ PARAMETERS = {
     (s, (1 - s) c_1, ..., (1 - s) c_l), with weights of its own for the part that is shared. 0 is the
     paper's method, 1 is MKL.""",
     "gate": f"""{{{", ".join(f'"{name}"' for name in GATES)}}}, Gate, model or array, default="{GATES[0]}"
-    Where memberships come from: kernel k-means; a Gaussian mixture on kernel principal components, whose
-    posterior takes the place of `evenness`; convex clustering, the same for every seed; memberships that
-    begin as those of k-means and are learned with the labels, by turns with the convex problem (the whole is
-    then not convex); known groups (see `groups`). Also a `localmkl.gates.Gate` with its own parameters; any
-    object with ``fit`` and ``predict_proba`` (wrap it in scikit-learn's ``FrozenEstimator`` if it is fitted
-    already); a function of the rows returning (n, n_clusters); or a fixed matrix with one row per row of the
-    whole `GramStack`.""",
+    Where memberships come from: kernel k-means, or known groups (see `groups`). Also a
+    `localmkl.gates.Gate` with its own parameters; any object with ``fit`` and ``predict_proba``, such as a
+    `GaussianMixture` (wrap it in scikit-learn's ``FrozenEstimator`` if it is fitted already); a function of
+    the rows returning (n, n_clusters); or a fixed matrix with one row per row of the whole `GramStack`.""",
     "gate_kernel": """None, int, kernel or callable, default=None
     The kernel that says who is near whom: the uniform combination of all kernels, one of `kernels`
     by index, or a kernel of its own. A sample that lacks the view that it reads belongs to all clusters

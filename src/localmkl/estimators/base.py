@@ -115,10 +115,6 @@ class BaseMKL(ReadingPart, ABC):
     ) -> Floats:
         """Learn the gate; return what `_problem` needs of it."""
 
-    def _refined(self, prepared: Prepared, X: Rows, sample_weight: Floats | None) -> Prepared:
-        """Return the problems after a gate that learns with the labels has learned."""
-        return prepared
-
     def _groups_in(self, X: Rows) -> MaybeNone:
         """Return the groups that come with rows, for a gate that reads them; else None."""
         return None
@@ -212,7 +208,7 @@ class BaseMKL(ReadingPart, ABC):
         pairs = zip(targets, self.C_ * costs, strict=True)
         stack = stack.scaled(self.factors_).using(parallel=context.parallel)
         problems = [self._problem(stack, gate, *pair) for pair in pairs]
-        return self._refined(Prepared(gate, problems, context.parallel), X, weights)
+        return Prepared(gate, problems, context.parallel)
 
     def _require_room(self, X: Rows, n_problems: int, unlabeled: Rows, held: bool) -> None:
         """Raise unless a fit has the memory that it will take."""

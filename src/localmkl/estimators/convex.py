@@ -46,7 +46,6 @@ from localmkl.estimators.groups import (
     with_groups,
 )
 from localmkl.estimators.rows import Grams, by_chunks, concatenate_rows
-from localmkl.estimators.supervision import supervise
 from localmkl.gates import GATES, GROUPS, Gate
 from localmkl.kernels import CrossGrams
 from localmkl.kernels.stack import KernelStack, cosine_scales
@@ -58,8 +57,6 @@ from localmkl.solvers.starts import even_start, neighbour_start
 from localmkl.stacks import FactorStack, GramStack, Stack, device_of
 from localmkl.views import Views
 
-COMPONENT_GRAMS = 5
-"""Matrices of the size of the gate's Gram that exist while components or distances are taken of it."""
 FEATURE_ROUNDING = 1e-6
 """Share of the primal by which features in float32 may have made it too small: their own errors are 6e-8."""
 
@@ -467,9 +464,7 @@ class LocalMKL(LpNormMKL):
         n_samples = n_samples if self._rank is None else min(n_samples, GATE_ROWS)
         if not isinstance(self.gate, str | Gate) or self._by_groups or self.shared == 1.0:
             return 0
-        if self.gate == GATES[0]:
-            return clustering_bytes(n_samples, self.n_clusters, self.n_init)
-        return clustering_bytes(n_samples, self._n_clusters, self.n_init, grams=COMPONENT_GRAMS)
+        return clustering_bytes(n_samples, self._n_clusters, self.n_init)
 
     def _fit_gate(
         self,
@@ -490,15 +485,6 @@ class LocalMKL(LpNormMKL):
             return np.ones((stack.shape[0], 1))
         self.gate_, memberships = fit_gate(self, X, groups, stack, sample_weight, unlabeled, context)
         return with_shared(memberships, self.shared_)
-
-    def _refined(self, prepared: Prepared, X: Rows, sample_weight: Floats | None) -> Prepared:
-        gate = self.gate_
-        if not isinstance(gate, ClusteringGate) or gate.seen is None:
-            return prepared
-        present = gate.kernel.present(X)
-        gate.clustering, refined = supervise(self, prepared, gate.seen, present, sample_weight)
-        del gate.seen
-        return refined
 
     def _decide_together(
         self, models: Sequence[BaseMKL], X: Rows, context: FoldContext | None = None

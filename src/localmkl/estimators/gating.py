@@ -8,7 +8,6 @@ Those that find clusters (`localmkl.gates`) are given the Gram of the gate kerne
 from __future__ import annotations
 
 from copy import copy
-from inspect import signature
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 import numpy as np
@@ -24,7 +23,7 @@ from localmkl.estimators.deciding import Nearness
 from localmkl.estimators.factors import FeatureRows
 from localmkl.estimators.groups import GroupGate
 from localmkl.estimators.rows import Grams
-from localmkl.gates import CLUSTERINGS, GATES, Gate, SupervisedGate
+from localmkl.gates import GATES, Gate, KernelKMeansGate
 from localmkl.kernels import Kernel
 from localmkl.kernels.features import fit_features
 from localmkl.kernels.stack import NormalizedGrams, fit_kernel, take_rows, threadable
@@ -39,9 +38,6 @@ Joint: TypeAlias = Any
 
 PARTITION = ("normalize", "gate", "gate_kernel", "n_clusters", "n_init", "random_state")
 """Parameters that the partition of the training rows depends on, beside the kernels."""
-
-ASKED = ("n_clusters", "n_init", "random_state")
-"""Parameters of an estimator that a gate named by a word is made with, as far as it has them."""
 
 GATE_ROWS = 2048
 """Most rows that clusters are learned from on features, drawn at random: their means change little with more,
@@ -166,12 +162,7 @@ class FeatureGateKernel(GateKernel):
 
 
 class ClusteringGate:
-    """Clusters under the gate kernel, of the training rows or of these and unlabelled ones.
-
-    `seen`, while a gate waits for labels to move it, holds the distances of the training rows.
-    """
-
-    seen: np.ndarray | None = None
+    """Clusters under the gate kernel, of the training rows or of these and unlabelled ones."""
 
     def __init__(self, clustering: Gate, kernel: GateKernel) -> None:
         self.clustering, self.kernel = clustering, kernel
@@ -209,10 +200,6 @@ class ClusteringGate:
 
     def _at(self, X: Rows, distances: Floats) -> Floats:
         return self.kernel.known(X, self.clustering.memberships_at(distances))
-
-
-KMeansGate = ClusteringGate
-"""The name in files of versions that knew kernel k-means alone."""
 
 
 class ModelGate:
@@ -326,12 +313,8 @@ def fit_gate(
             (key, evenness),
             lambda: copy(partition).set_params(evenness=evenness).sharpen(distances, weights),
         )
-        seen = distances[:n_train]
-        found = ClusteringGate(clustering, kernel)
-        if isinstance(clustering, SupervisedGate):  # labels will move it, each model's its own way
-            found = ClusteringGate(clustering, copy(kernel))
-            found.seen = seen
-        return found, kernel.known(X, clustering.memberships_at(seen))
+        memberships = clustering.memberships_at(distances[:n_train])
+        return ClusteringGate(clustering, kernel), kernel.known(X, memberships)
     rows = getattr(estimator, "rows_", X)
     if hasattr(gate, "predict_proba") or callable(gate):
         if estimator._precomputed:
@@ -356,9 +339,9 @@ def _clustering(estimator: LocalMKL) -> Gate:
     """Return the gate that an estimator asks for, not fitted, for a hard partition."""
     if isinstance(estimator.gate, Gate):
         return clone(estimator.gate).set_params(evenness=None)
-    kind = CLUSTERINGS[estimator.gate]
-    asked = {name: getattr(estimator, name) for name in ASKED if name in signature(kind).parameters}
-    return kind(evenness=None, **asked)
+    return KernelKMeansGate(
+        estimator.n_clusters, None, n_init=estimator.n_init, random_state=estimator.random_state
+    )
 
 
 Partition: TypeAlias = tuple[GateKernel, Gate, Floats, Floats | None]

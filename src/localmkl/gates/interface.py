@@ -17,7 +17,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from localmkl._checks import check_evenness, check_integer
-from localmkl._types import Floats, Ints
+from localmkl._types import Floats
 from localmkl.gates.evenness import average_evenness, memberships, tau_for_evenness
 
 
@@ -58,9 +58,6 @@ class Gate(BaseEstimator, ABC):
     ([0, 0, 1, 1], 0.6)
     """
 
-    reads_evenness = True
-    """Whether soft memberships have the evenness asked for; else how soft they are is learned."""
-
     n_clusters: Any
     evenness: Any
     averages_: Any
@@ -92,13 +89,9 @@ class Gate(BaseEstimator, ABC):
         if self.evenness is None:
             self.tau_ = np.inf
         else:
-            self.tau_ = self._sharpness(distances, sample_weight)
+            self.tau_ = tau_for_evenness(self.evenness, distances, sample_weight)
         self.evenness_ = average_evenness(self.tau_, distances, sample_weight)
         return self
-
-    def _sharpness(self, distances: Floats, sample_weight: Floats | None) -> float:
-        """Return the tau of soft memberships."""
-        return tau_for_evenness(self.evenness, distances, sample_weight)
 
     def memberships(self, cross_gram: Floats) -> Floats:
         """Return memberships of rows given by their Gram with the rows of the fit."""
@@ -118,25 +111,3 @@ class Gate(BaseEstimator, ABC):
         """
         self.averages_ = features.T @ self.averages_
         return self
-
-
-def counted(gram: Floats, sample_weight: Floats | None) -> tuple[Ints, Floats, Floats]:
-    """Return the numbers of the rows that count, their weights and their Gram in memory.
-
-    Parameters
-    ----------
-    gram : ndarray or other matrix of shape (n, n)
-    sample_weight : ndarray of shape (n,) or None
-    """
-    n_rows = gram.shape[0]
-    weights = np.ones(n_rows) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
-    rows = np.flatnonzero(weights > 0.0)
-    part = gram if len(rows) == n_rows else gram[np.ix_(rows, rows)]
-    return rows, weights[rows], np.asarray(part, dtype=np.float64)
-
-
-def spread_out(values: Floats, rows: Ints, n_rows: int) -> Floats:
-    """Return an array with one row for each of `n_rows`: `values` at `rows`, else zero."""
-    spread = np.zeros((n_rows, *values.shape[1:]))
-    spread[rows] = values
-    return spread

@@ -10,7 +10,6 @@ import os
 import time
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import closing
 from dataclasses import replace
 from inspect import signature
 from numbers import Integral, Real
@@ -286,47 +285,21 @@ class MKLSearchCV(BaseSearchCV):
     predict_log_proba = _of_best("predict_log_proba", "the logarithms of the probabilities of the classes")
 
     def _fit_on_cluster(self, X: Rows, y: Targets, sample_weight: Any = None) -> Self:
-        """Do as `fit` does, on rows in chunks."""
-        from localmkl.cluster import Search
+        """Search on a sample of rows in chunks, then fit the best candidate to all of them."""
+        from localmkl.cluster import sample_of
 
-        self._check_for_cluster()
-        n_folds = 5 if self.cv is None else self.cv
-        search = Search(clone(self.estimator), self._candidates(), X, y, sample_weight, n_folds, self._seed())
-        scorer = self._get_scorers()[0]
-        job = Job(search.estimator, search.candidates, 0, X, y, None, scorer, np.nan, False, {}, {})
-        job.check_candidates()
-        self.interrupted_ = False
-        with closing(search):
-            cells = [
-                [
-                    {"fit_error": None, "fit_time": spent, "score_time": 0.0, "test_scores": score}
-                    for score, spent in zip(*own, strict=True)
-                ]
-                for own in zip(*search.run(), strict=True)
-            ]
-            self._store(job, list(zip(search.candidates, cells, strict=True)), n_folds, "score")
-            if self.refit:
-                start = time.perf_counter()
-                self.best_estimator_ = search.fit(self.best_index_)
-                self.refit_time_ = time.perf_counter() - start
+        sample = sample_of(clone(self.estimator), X, y, sample_weight)
+        weights = {} if sample.weights is None else {"sample_weight": sample.weights}
+        self.fit(sample.rows, sample.y, **weights)
+        if self.refit and not self.interrupted_:
+            start = time.perf_counter()
+            best = clone(self.estimator).set_params(**clone(self.best_params_, safe=False))
+            self.best_estimator_ = best.fit(X, y, sample_weight=sample_weight)
+            self.refit_time_ = time.perf_counter() - start
         return self
 
     def _seed(self) -> int:
         return int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
-
-    def _check_for_cluster(self) -> None:
-        """Raise if something is asked for that rows in chunks do not have."""
-        known = {"scoring": None, "checkpoint": None, "return_train_score": False}
-        for name, value in known.items():
-            if getattr(self, name) not in (value, ()):
-                raise ValueError(
-                    f"`{name}` must be {value} for rows on a cluster, got {getattr(self, name)!r}; there, "
-                    "folds are scored by accuracy or R2."
-                )
-        if self.follow:
-            raise ValueError(f"`follow` must be empty for rows on a cluster, got {self.follow!r}.")
-        if self.cv is not None and not isinstance(self.cv, Integral):
-            raise ValueError(f"`cv` must be a number of folds for rows on a cluster, got {self.cv!r}.")
 
     def _check_job(self, job: Job) -> None:
         """Raise if a candidate is not allowed, or cannot be scored."""

@@ -2,8 +2,8 @@
 
     max_alpha  - sum_i C_i loss*(-alpha_i / C_i, y_i) - 1/2 sum_jm beta_jm ||a_jm||^2,   sum(alpha) = 0
 
-Dual coordinate ascent over the rows (`Shard.sweep`) does most of it. The constraint has a multiplier, the
-intercept, and a penalty rho sum(alpha)^2 / 2; what is left of the sum is taken from free variables before
+Dual coordinate ascent over the rows (`ActiveRows.sweep`) does most of it. The constraint has a multiplier,
+the intercept, and a penalty rho sum(alpha)^2 / 2; what is left of the sum is taken from free variables before
 values are looked at. Rows that are settled at a bound are left out until the next look at all rows. Where
 sweeps crawl, few rows that are left are solved on their own (`parts`), and many by Newton's steps (`primal`).
 
@@ -14,6 +14,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from localmkl.solvers.active_rows import Aim
 from localmkl.solvers.blurred import Blurred
 from localmkl.solvers.factor import factorise
 from localmkl.solvers.losses import Boxed, PiecewiseLinear, balance_slopes
@@ -21,7 +22,6 @@ from localmkl.solvers.newton import InnerNewton
 from localmkl.solvers.objective import dual_norm, relative_gap
 from localmkl.solvers.parts import combined, part_loss
 from localmkl.solvers.primal import SAMPLED, newton_step
-from localmkl.solvers.shards import Aim
 from localmkl.solvers.svm import InnerSVM
 
 LARGEST_PART = 2500
@@ -76,12 +76,11 @@ class Descent:
     Parameters
     ----------
     problem : Problem
-    team : Team
-        The rows of the problem, with their dual variables.
+    rows : ActiveRows
     """
 
-    def __init__(self, problem, team):
-        self.problem, self.team = problem, team
+    def __init__(self, problem, rows):
+        self.problem, self.rows = problem, rows
         self.weights, self.precise = np.empty(0), False
         self.multiplier = self.intercept = self.width = 0.0
         self.unbalanced = True
@@ -89,7 +88,7 @@ class Descent:
         self.moved = self.turned = self.blurred = self.changed = True
         self.n_active = problem.n_samples
         self.looks = self.sweeps = self.parts = self.steps = 0
-        self.extent = max(team.ask("extent"))
+        self.extent = rows.extent()
         self.costs = float(np.mean(problem.C)) * problem.n_samples
         if isinstance(problem.loss, PiecewiseLinear):
             self._blur(1.0)
@@ -132,7 +131,7 @@ class Descent:
 
     def _blur(self, width):
         self.width, self.blurred, self.changed = width, True, True
-        self.team.ask("blur", width)
+        self.rows.blur(width)
 
     def solve(self, weights, target):
         """Improve the dual variables until the inner gap is at most `target` times the primal."""
@@ -170,7 +169,7 @@ class Descent:
         stack = self.problem.stack
         self.weights, self.precise, self.turned, self.changed = weights, precise, True, True
         self.scaled = weights if stack.factors is None else weights * stack.factors
-        self.rho = self.team.total("weigh", weights) / self.problem.n_samples
+        self.rho = self.rows.weigh(weights) / self.problem.n_samples
 
     def _next(self, method, share, target):
         """Return what to do after something that has left a share of the gap."""
@@ -224,7 +223,7 @@ class Descent:
             self._charge(10.0 ** (1 - level), 10.0)
 
     def _charge(self, share, growth):
-        self.team.ask("charge", share, growth)
+        self.rows.charge(share, growth)
         self.moved = self.blurred = self.changed = True
 
     def sweep(self, target):
@@ -233,11 +232,9 @@ class Descent:
         images, total, first = stack.spread(self.scaled) * self.sums, self.total, 0.0
         missing = max(self.gap - target * self.primal, 0.1 * self.gap)
         for _ in range(self._n_sweeps):
-            stretch = float(len(self.team))
-            aim = Aim(self.scaled, images, self.multiplier, self.rho, total, stretch, self.precise)
-            gain = 0.0
-            for change, own, more in self.team.ask("sweep", aim):
-                images, total, gain = images + change, total + own, gain + more
+            aim = Aim(self.scaled, images, self.multiplier, self.rho, total, self.precise)
+            change, own, gain = self.rows.sweep(aim)
+            images, total = images + change, total + own
             self.multiplier += self.rho * total
             self.sweeps += 1
             first = max(first, gain)
@@ -247,10 +244,7 @@ class Descent:
 
     def solve_part(self, target):
         """Solve the rows that are not settled on their own."""
-        answers = self.team.ask("active_part", self.precise)
-        features, memberships, y, C, alpha, scores = (
-            np.concatenate(own) for own in zip(*answers, strict=True)
-        )
+        features, memberships, y, C, alpha, scores = self.rows.active_part(self.precise)
         kernel = np.zeros((len(y) + 1, len(y) + 1))
         kernel[:-1, :-1] = combined(features, memberships, self.problem.stack.spread(self.scaled))
         offset, rest = scores - kernel[:-1, :-1] @ alpha, -float(alpha.sum())
@@ -267,7 +261,7 @@ class Descent:
         inner.evaluate(kernel @ inner.alpha)
         goal = PART_SHARE * target * self.primal
         inner.solve(kernel, goal / max(abs(inner.primal), np.finfo(float).tiny))
-        self.team.hand_out("set_active", inner.alpha[:-1], [len(own[2]) for own in answers])
+        self.rows.set_active(inner.alpha[:-1])
         self.multiplier = inner.intercept
         self.moved = self.changed = True
         self.parts += 1
@@ -280,36 +274,35 @@ class Descent:
         whole : bool, default=True
             Whether at all rows; else settled ones are taken for it.
         """
-        stack, team = self.problem.stack, self.team
+        stack, rows = self.problem.stack, self.rows
         self.whole = whole or self.turned or self.blurred
         if self.whole:
-            team.ask("see_all")
+            rows.see_all()
         if self.moved or (self.whole and self.unbalanced):
-            answers = team.ask("gather", *self._surplus())
-            self.sums, self.total = sum(own for own, _ in answers), sum(own for _, own in answers)
+            self.sums, self.total = rows.gather(*self._surplus())
             self.unbalanced = not self.whole
             norms = stack.fold(np.square(self.sums))
             self.norms = norms if stack.factors is None else norms * stack.factors
         images = stack.spread(self.scaled) * self.sums
-        terms = team.total("respond", images if self.whole or self.moved else None, self.precise)
+        terms = rows.respond(images if self.whole or self.moved else None, self.precise)
         self.terms, self.sharp_terms = terms[0], terms[-1]
         self.intercept = balance_slopes(
-            lambda b: team.total("tilt", b),
+            rows.tilt,
             INTERCEPT_DIGITS / np.finfo(float).eps * self.extent,
             self.intercept,
         )
-        violation, *costs = team.total("values", images, self.intercept)
+        violation, *costs = rows.values(images, self.intercept)
         regulariser = 0.5 * float(np.sum(self.weights * self.norms))
         self.penalty = 0.5 * sum(dual_norm(own, self.problem.p) for own in self.norms)
         self.primal, self.sharp_primal = regulariser + costs[0], regulariser + costs[-1]
         self.dual = self.terms - regulariser
-        self.n_active = team.total("shrink", self.intercept, MARGIN * violation / self.problem.n_samples)
+        self.n_active = rows.shrink(self.intercept, MARGIN * violation / self.problem.n_samples)
         self.moved = self.turned = self.blurred = self.changed = False
         self.looks += self.whole
 
     def _surplus(self):
         """Return the sign of the dual variables' sum, the share to take of those, whether of free ones."""
-        sides = self.team.total("sides")
+        sides = self.rows.sides()
         total = sides[2, 1]
         side = int(total > 0.0)
         free = sides[0, side] > 2.0 * abs(total)
@@ -319,7 +312,7 @@ class Descent:
     def newton(self, target):
         """Take Newton's steps, at a blur that shrinks to what it is; return if they lead nowhere."""
         roots, goal, before = np.sqrt(self.problem.stack.spread(self.scaled)), target * self.primal, self.gap
-        self.team.ask("remember")
+        self.rows.remember()
         images, self.multiplier = roots**2 * self.sums, self.intercept
         width = self.width
         wide = min(FIRST_WIDTH, self.own_gap) * self.primal / self.costs if width > 0.0 else 0.0
@@ -333,14 +326,14 @@ class Descent:
         if self.changed:
             self.look(whole=False)
         if self.gap > before:
-            self.team.ask("go_back")
+            self.rows.go_back()
             self.moved = self.blurred = self.changed = True
 
     def _steps(self, images, roots, goal):
         """Take steps until one of them ends where it was meant to, and the gap is small enough."""
         short = 0
         for _ in range(MOST_STEPS):
-            point = newton_step(self.team, roots, images, self.multiplier, goal, self.precise)
+            point = newton_step(self.rows, roots, images, self.multiplier, goal, self.precise)
             self.steps += 1
             self.moved = self.changed = True
             if point is None:
@@ -357,10 +350,9 @@ class Descent:
 
     def curvature(self):
         """Return R, (n_free, l M), with the Hessian R'R of J from the free rows; None without any."""
-        stack, n_free = self.problem.stack, self.team.total("n_free")
+        stack, n_free = self.problem.stack, self.rows.n_free()
         share = min(1.0, MOST_FREE / max(n_free, 1))
-        answers = self.team.ask("free_part", share)
-        features, memberships, softness = (np.concatenate(own) for own in zip(*answers, strict=True))
+        features, memberships, softness = self.rows.free_part(share)
         if len(features) < 2:
             return None
         kernel = combined(features, memberships, stack.spread(self.scaled))

@@ -13,12 +13,12 @@ from dataclasses import replace
 import numpy as np
 
 from localmkl.solvers.accuracy import Accuracy
+from localmkl.solvers.active_rows import ActiveRows
 from localmkl.solvers.descent import Descent
 from localmkl.solvers.inner import feasible_start
 from localmkl.solvers.line import INVISIBLE, Line
 from localmkl.solvers.model import minimise_linear_model, minimise_model
 from localmkl.solvers.objective import closed_form_weights
-from localmkl.solvers.shards import gather_team
 from localmkl.solvers.steps import FIRST_DAMPING, FRUITLESS, NEARLY_EVEN, STUCK
 
 INNER_SHARE = 0.15
@@ -29,22 +29,11 @@ MOST_REPEATS = 3
 """Times that a step asks for a more precise inner problem before it is taken."""
 
 
-def solve_factored(
-    problem, start, *, solver="newton", tol=1e-3, max_iter=500, callback=None, team=None, descent=None
-):
-    """Solve one problem on factors; parameters and result as for `convex.solve_convex`.
-
-    Parameters
-    ----------
-    team : Team, optional
-        Where the rows are; by default, all in this process.
-    descent : type, optional
-        A subclass of `Descent` that suits the team.
-    """
-    if team is None:
-        alpha = np.zeros(problem.n_samples) if start.alpha is None else start.alpha
-        team = gather_team(problem, feasible_start(alpha, *problem.box()))
-    weights, inner, step = start.weights, (descent or Descent)(problem, team), STEPS[solver](problem)
+def solve_factored(problem, start, *, solver="newton", tol=1e-3, max_iter=500, callback=None):
+    """Solve one problem on features; parameters and result as for `convex.solve_convex`."""
+    alpha = np.zeros(problem.n_samples) if start.alpha is None else start.alpha
+    inner = Descent(problem, ActiveRows(problem, feasible_start(alpha, *problem.box())))
+    weights, step = start.weights, STEPS[solver](problem)
     history: dict[str, list] = {"primal": [], "dual": [], "gap": [], "svm_gap": []}
     accuracy = Accuracy.of(problem, start, tol, share=INNER_SHARE)
     for iteration in range(1, max_iter + 1):
@@ -60,7 +49,7 @@ def solve_factored(
         if not problem.frozen:
             weights = step.take(weights, inner, accuracy.target)
     if solution is None:
-        solution = team.certify(problem, weights, tol)
+        solution = inner.rows.certified(weights, tol)
     return replace(
         solution,
         n_iter=iteration,
@@ -77,7 +66,7 @@ def _settle(inner, weights, accuracy, tol):
         inner.solve(weights, accuracy.target)
         gap, solution = inner.full_gap, None
         if gap <= tol:
-            solution = inner.team.certify(inner.problem, weights, tol)
+            solution = inner.rows.certified(weights, tol)
         certified = solution is not None and solution.gap <= tol
         worth_a_step = inner.blurred_gap > 2.0 * inner.own_gap and inner.blurred_gap > 0.3 * inner.blur_gap
         if certified or (gap > tol and worth_a_step) or accuracy.exhausted or inner.idle:

@@ -1,13 +1,12 @@
-"""Newton's steps on the inner problem of a smooth loss, for many rows, wherever they are.
+"""Newton's steps on the inner problem of a smooth loss, for many rows.
 
     F(v, b) = 1/2 ||v||^2 + sum_i C_i loss(f_i, y_i),   f = Phi~ (root . v) + b,   root^2 = beta
     H d = -gradient,   H = I + root . Phi~'(W - W 1 1'W / 1'W 1) Phi~ . root,   W_i = C_i loss''(f_i, y_i)
 
-Sweeps crawl where most rows are on a curve of their loss and costs are large, and more so the more shards see
-their own rows alone. Conjugate gradients need one product with the features a round, of the size of the
-weights; a sample of rows gives them the curvature nearly as it is, so that they need few. The dual variables
-of a whole step, alpha = -C loss'(f) - W df, are those whose sums are v + d but for what is left of the
-equation, r: as a start they are off the minimum by about r'H r / 2.
+Sweeps crawl where most rows are on a curve of their loss and costs are large. Conjugate gradients need one
+product with the features a round, of the size of the weights. A sample of rows gives the curvature nearly
+as it is, so that few rounds do. The dual variables of a whole step, alpha = -C loss'(f) - W df, are those
+whose sums are v + d but for what is left of the equation, r: they are off the minimum by about r'H r / 2.
 """
 
 from typing import NamedTuple
@@ -42,12 +41,12 @@ class Point(NamedTuple):
     decrease: float
 
 
-def newton_step(team, roots, images, intercept, gap, precise):
+def newton_step(rows, roots, images, intercept, gap, precise):
     """Return the `Point` that a step leads to, and set its dual variables; None where F is flat.
 
     Parameters
     ----------
-    team : Team
+    rows : ActiveRows
     roots : ndarray of shape (l, n_features)
         Roots of the features' weights.
     images : ndarray of shape (l, n_features)
@@ -58,8 +57,7 @@ def newton_step(team, roots, images, intercept, gap, precise):
     precise : bool
         Whether features are multiplied in float64.
     """
-    told = team.ask("set_out", images, intercept, precise)
-    gradient, total, across, bend, n_bent = (sum(own) for own in zip(*told, strict=True))
+    gradient, total, across, bend, n_bent = rows.set_out(images, intercept, precise)
     if not bend > 0.0:
         return None
     v = np.divide(images, roots, out=np.zeros_like(images), where=roots > 0.0)
@@ -67,14 +65,14 @@ def newton_step(team, roots, images, intercept, gap, precise):
     goal = -(v + roots * gradient) + across * (total / bend)
 
     def product(d):
-        there = roots * team.total("product", roots * d, precise)
+        there = roots * rows.product(roots * d, precise)
         return d + there - across * (np.vdot(across, d) / bend)
 
-    d = conjugate_gradients(product, goal, Sample(team, roots, n_bent), gap)
+    d = conjugate_gradients(product, goal, Sample(rows, roots, n_bent), gap)
     lift = -(total + np.vdot(across, d)) / bend
-    team.ask("direct", roots * d, lift, precise)
-    length = _line_search(lambda t: float(np.vdot(v + t * d, d)) + team.total("along", t))
-    team.ask("advance", length)
+    rows.direct(roots * d, lift, precise)
+    length = _line_search(lambda t: float(np.vdot(v + t * d, d)) + rows.along(t))
+    rows.advance(length)
     decrease = 0.5 * (float(np.vdot(goal, d)) + total**2 / bend)
     return Point(images + length * roots * d, intercept + length * lift, length, decrease)
 
@@ -102,17 +100,15 @@ class Sample:
 
     Parameters
     ----------
-    team : Team
+    rows : ActiveRows
     roots : ndarray of shape (l, n_features)
     n_bent : int
         Number of rows on a curve of their loss.
     """
 
-    def __init__(self, team, roots, n_bent):
+    def __init__(self, rows, roots, n_bent):
         share = min(1.0, SAMPLED / n_bent)
-        features, memberships, softness = (
-            np.concatenate(own) for own in zip(*team.ask("bent_part", share), strict=True)
-        )
+        features, memberships, softness = rows.bent_part(share)
         wide = (memberships[:, :, None] * roots * features[:, None]).reshape(len(features), roots.size)
         self.wide = wide / np.sqrt(share * softness)[:, None]
         self.few = len(wide) < wide.shape[1]

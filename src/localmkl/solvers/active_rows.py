@@ -1,13 +1,11 @@
-"""Shards: the rows of a problem on factors that are in one place, and what is kept with them.
+"""The rows of a problem on features, with their dual variables and scores.
 
     a_j = Phi' (c_j * alpha)                             sums, (l, R)
-    f_i = sum_j c_ij sum_m beta_jm phi_m(x_i)'a_jm + b   scores, of the rows of a shard
+    f_i = sum_j c_ij sum_m beta_jm phi_m(x_i)'a_jm + b   scores
 
-Dual variables, scores and features stay with their rows. What goes in and out has the size of the weights:
-sums, values, one intercept; and some rows, never more than a few thousand. A `Team` asks all its shards.
+Rows that are settled at a bound are left out (`shrink`): their part of each sum is kept.
 """
 
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
@@ -30,8 +28,7 @@ class Aim:
     """The state that a sweep starts from.
 
     weights: of the kernels, with their factors, (l, M). images: weights * a, (l, R). intercept; rho, the
-    penalty of the sum of the dual variables; total, that sum. stretch: by how much a shard overrates its own
-    changes, so that all of them together do not go too far. precise: whether in float64 throughout.
+    penalty of the sum of the dual variables; total, that sum. precise: whether in float64 throughout.
     """
 
     weights: np.ndarray
@@ -39,27 +36,24 @@ class Aim:
     intercept: float
     rho: float
     total: float
-    stretch: float
     precise: bool
 
 
-class Shard:
-    """Some rows of a problem on factors; see the module.
+class ActiveRows:
+    """The rows of a problem on features; see the module.
 
     Parameters
     ----------
     problem : Problem
-        Of these rows.
     alpha : ndarray of shape (n,)
         Dual variables to begin with.
-    seed : sequence of int
     """
 
-    def __init__(self, problem, alpha, seed):
+    def __init__(self, problem, alpha):
         self.problem, self.stack = problem, problem.stack
         self.alpha, self.scores = alpha.copy(), np.zeros_like(alpha)
         self.old = self.alpha
-        self.rng = np.random.default_rng(seed)
+        self.rng = np.random.default_rng([0, 0])
         self.share, self.loss = 1.0, problem.loss
         self._bound()
         self.see_all()
@@ -208,10 +202,10 @@ class Shard:
             total, more = descend(
                 table, rows, places, self.problem.memberships, self.problem.y, self.lower, self.upper,
                 self.ridge, tube, logistic, self.sizes, self.alpha, images, big, kept,
-                aim.intercept, aim.rho, total, aim.stretch,
+                aim.intercept, aim.rho, total,
             )  # fmt: skip
             gain += more
-        return (images - aim.images) / aim.stretch, (total - aim.total) / aim.stretch, gain
+        return images - aim.images, total - aim.total, gain
 
     def _batches(self):
         """Yield the active rows in random order, run by run."""
@@ -233,6 +227,12 @@ class Shard:
             self.alpha[rows],
             self.scores[rows],
         )
+
+    def certified(self, weights, tol):
+        """Return the certified `Solution` of some weights and these dual variables."""
+        alpha = self.alpha.copy()
+        balance(alpha, *self.problem.box())
+        return judge_factors(self.problem, weights, alpha, tol)
 
     def set_active(self, alpha):
         """Set the dual variables of the active rows."""
@@ -311,59 +311,6 @@ class Shard:
             return self.ridge[rows]
         t = self.problem.y[rows] * self.alpha[rows] / self.C[rows]
         return 1.0 / (self.C[rows] * t * (1.0 - t))
-
-
-class Team:
-    """All shards of a problem in this process, asked at once.
-
-    Parameters
-    ----------
-    shards : list of Shard
-    places : list of slice or ndarray
-        The rows of the problem that each of them has.
-    """
-
-    def __init__(self, shards, places):
-        self.shards, self.places = shards, places
-        self.pool = ThreadPoolExecutor(len(shards)) if len(shards) > 1 else None
-
-    def __len__(self):
-        return len(self.shards)
-
-    def ask(self, method, *arguments):
-        """Return the answers of all shards."""
-
-        def one(shard):
-            return getattr(shard, method)(*arguments)
-
-        return [one(self.shards[0])] if self.pool is None else list(self.pool.map(one, self.shards))
-
-    def total(self, method, *arguments):
-        """Return the sum of the answers of all shards."""
-        return sum(self.ask(method, *arguments))
-
-    def hand_out(self, method, values, counts):
-        """Give every shard its part of an array."""
-        for shard, own in zip(self.shards, np.split(values, np.cumsum(counts)[:-1]), strict=True):
-            getattr(shard, method)(own)
-
-    def certify(self, problem, weights, tol):
-        """Return the certified `Solution` of some weights and the dual variables of all shards."""
-        alpha = np.empty(problem.n_samples)
-        for shard, rows in zip(self.shards, self.places, strict=True):
-            alpha[rows] = shard.alpha
-        balance(alpha, *problem.box())
-        return judge_factors(problem, weights, alpha, tol)
-
-
-def gather_team(problem, alpha, n_shards=1, seed=0):
-    """Return the team of a problem in this process: runs of rows are dealt out to the shards in turn."""
-    if n_shards == 1:
-        return Team([Shard(problem, alpha, [seed, 0])], [slice(None)])
-    turn = np.arange(problem.n_samples) // RUN % n_shards
-    places = [np.flatnonzero(turn == k) for k in range(n_shards)]
-    shards = [Shard(problem.on(rows), alpha[rows], [seed, k]) for k, rows in enumerate(places)]
-    return Team(shards, places)
 
 
 def ridge_of(loss, C):
