@@ -14,12 +14,12 @@ folds, where the clusters are learned again.
 from typing import NamedTuple
 
 import numpy as np
+from reproduction.protocol import one_thread
 from sklearn.model_selection import StratifiedKFold, StratifiedShuffleSplit
 
 from localmkl import CLMKLClassifier, MKLClassifier, UniformMKLClassifier
 from localmkl.datasets import fetch_mouse_promoters, load_splice, make_localized
 from localmkl.datasets.fetchers import data_home
-from reproduction.protocol import one_thread
 from localmkl.gates import kernel_kmeans, memberships, tau_for_evenness
 from localmkl.kernels import RBF, GramStack, Linear, Spectrum, WeightedDegree
 from localmkl.kernels.stack import NormalizedGrams, compute_stack, fit_kernels, learn_factors

@@ -7,13 +7,13 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from localmkl.cli.tell import describe_data
 
 import localmkl
 from localmkl.cli import tuning
 from localmkl.cli.columns import column_groups
 from localmkl.cli.files import SEQUENCES, TABLE, Content
 from localmkl.cli.kernels import choose_kernels, default_kernels
-from localmkl.cli.tell import describe_data
 from localmkl.kernels import Linear
 
 N_TRAIN, N_ALL = 90, 130  # of the files in conftest

@@ -6,10 +6,10 @@ import signal
 import subprocess
 import sys
 
+import localmkl.cli.train as training
 import pandas as pd
 import pytest
 
-import localmkl.cli.train as training
 from localmkl.cli.places import COMPARISON, FIGURE, MODEL, PREDICTIONS, REPORT, SCORES, check_outputs
 from localmkl.cli.voice import _print
 from localmkl.model_selection import run

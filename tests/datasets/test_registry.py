@@ -6,9 +6,9 @@ import re
 from pathlib import Path
 
 import pytest
+from localmkl.datasets.recipes import RECIPES
 
 from localmkl import datasets
-from localmkl.datasets.recipes import RECIPES
 from localmkl.datasets.registry import FILES
 
 PAGE = (Path(__file__).parents[2] / "docs" / "data.rst").read_text(encoding="utf-8")

@@ -13,9 +13,9 @@ from localmkl.cli.places import MODEL, SCORES, WORK, check_outputs
 from localmkl.cli.plan import check_method, check_options, inputs_of, make_plan, positive_class
 from localmkl.cli.record import model_record, model_text
 from localmkl.cli.voice import INTERRUPTED
-from localmkl.provenance import provenance
 from localmkl.inference.heldout import held_out
 from localmkl.persistence import write_model
+from localmkl.provenance import provenance
 
 ONE_MODEL = "one model for all"
 """What held-out answers call the model without clusters or groups."""
