@@ -121,8 +121,8 @@ def fetch_celegans_acceptor(
     data_home : str or path-like, optional
         Folder of the data; LOCALMKL_DATA by default.
     download : bool, default=True
-        Whether missing files may be downloaded, from their public addresses or from the server of LOCALMKL_DATA_URL.
-        A `DownloadWarning` says so first, with the terms.
+        Whether missing files may be downloaded: from their public addresses, or from the server that the
+        environment variable LOCALMKL_DATA_URL names. A `DownloadWarning` says so first, with the terms.
 
     Returns
     -------
