@@ -52,9 +52,22 @@ def run(command, data, train, test, files):
     model, guesses = fitted.with_name("model.localmkl"), fitted.with_name("guesses.csv")
     _call(*command, fitted, *_needed(command[0], data, len(train)), "--out", model, "--quiet")
     _call("predict", model, new, "--out", guesses, "--quiet")
-    table = pd.read_csv(guesses)
-    column = "prediction" if data.target == NUMBERS else "score" if data.binary else "label"
-    return Answer(table[column].to_numpy())
+    return Answer(_guesses(pd.read_csv(guesses), data))
+
+
+def _guesses(table, data):
+    """Return what ``predict`` wrote as the metric takes it: decisions or probabilities for two classes."""
+    if not data.binary:
+        names = ("predicted", "prediction") if data.target == NUMBERS else ("predicted", "label")
+        return table[next(name for name in names if name in table)].to_numpy()
+    if "score" in table:  # of version 0.1
+        return table["score"].to_numpy()
+    negative, positive = np.unique(data.y)
+    for kind in ("probability", "decision"):
+        for label, sign in ((positive, 1.0), (negative, -1.0)):
+            if f"{kind}_{label}" in table:
+                return sign * table[f"{kind}_{label}"].to_numpy()
+    raise ValueError(f"There is no probability or decision among {', '.join(table.columns)}.")
 
 
 def _needed(command, data, n_train):

@@ -31,6 +31,7 @@ from localmkl.kernels.likeness import odd_kernels
 from localmkl.model_selection import MKLSearchCV
 
 WHOLE = ["linear", "rbf 0.5", "rbf 1.5"]
+ALONE = ["linear", "rbf 0.1", "rbf 0.5", "rbf 1.5"]
 
 
 def draw_table(n_rows=60, n_columns=4, seed=0):
@@ -47,7 +48,7 @@ def test_each_column_of_a_table_gets_a_line_and_a_gaussian_beside_those_on_all()
     assert names_for(X) == [*WHOLE, "a (linear)", "b (linear)", "a (rbf)", "b (rbf)"]
     assert names_for(X.to_numpy()) == [*WHOLE, "0 (linear)", "1 (linear)", "0 (rbf)", "1 (rbf)"]
     assert all(kernel.standardize for kernel in default_kernels(X))
-    assert names_for(np.random.default_rng(0).normal(size=(9, 21))) == WHOLE  # too many for kernels each
+    assert names_for(np.random.default_rng(0).normal(size=(9, 21))) == ALONE  # too many for kernels each
 
 
 def test_words_get_overlap_and_what_cannot_be_read_gets_nothing():
@@ -99,7 +100,7 @@ def test_texts_words_and_sparse_rows_have_kernels_of_their_own():
     assert [type(one) for one in default_kernels(["a rose is red", "rain falls"])] == [TfIdf]
     assert [type(one) for one in default_kernels(["colon", "lung"] * 4)] == [Overlap]
     counts = sparse.random(9, 30, density=0.3, random_state=0, format="csr")
-    assert [type(one) for one in default_kernels(counts)] == [Linear, RBF, RBF]
+    assert [type(one) for one in default_kernels(counts)] == [Linear, RBF, RBF, RBF]
     assert [type(one) for one in default_kernels((counts > 0).astype(float))] == [TfIdf, Cosine]
 
 

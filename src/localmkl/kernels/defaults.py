@@ -27,8 +27,9 @@ from localmkl.kernels.vectors import RBF, Cosine, Kernel, Linear, VectorKernel
 from localmkl.kernels.viewed import errors_of_view
 from localmkl.views import Views
 
-WIDTHS = 0.5, 1.5
-"""Gaussians on all columns: what 1 / (median squared distance) is multiplied by."""
+WIDTHS = 0.1, 0.5, 1.5
+"""Gaussians on all columns: what 1 / (median squared distance) is multiplied by. The first is left out where
+columns have kernels of their own: it is nearly a line."""
 
 MOST_PARTS = 20
 """Up to this many columns, or groups of columns, get kernels of their own."""
@@ -46,8 +47,8 @@ _LETTERS = re.compile(r"[^\W\d_]+(?=[\W\d_])")
 def default_kernels(X: Rows, *, impute: str | None = None) -> list[Kernel]:
     """Return the kernels used when none are named: they depend on what the rows hold.
 
-    Numbers: a line and Gaussians of two widths on all columns; a line and a Gaussian on each of at most 20
-    columns, or on each group of columns whose names begin or end alike. A column of two values gets a line
+    Numbers: a line and Gaussians of several widths on all columns. At most 20 columns get a line and a
+    Gaussian each; so do groups of columns whose names begin or end alike. A column of two values gets a line
     alone, which says the same. Widths come from the median distance between training rows. Columns are
     standardised.
 
@@ -122,8 +123,9 @@ def _table_kernels(table: Table, impute: str | None) -> list[Kernel]:
         check_different_names(table)
     names = list(table.columns) if framed else list(range(table.shape[1]))
     columns = {name: table.iloc[:, j] if framed else table[:, j] for j, name in enumerate(names)}
-    numeric = [name for name in names if _holds_numbers(columns[name])]
-    words = [name for name in names if name not in set(numeric) and _holds_categories(columns[name])]
+    numbers = {name: _holds_numbers(column) for name, column in columns.items()}
+    numeric = [name for name in names if numbers[name]]
+    words = [name for name in names if not numbers[name] and _holds_categories(columns[name])]
     if not numeric and not words:
         raise ValueError(
             "The rows must have a column of numbers, or one of few different words, got none; name kernels "
@@ -131,12 +133,13 @@ def _table_kernels(table: Table, impute: str | None) -> list[Kernel]:
         )
     counts = {name: _count_values(columns[name]) for name in numeric}
     numeric = [name for name in numeric if counts[name] > 1] or numeric
+    parts = _parts(numeric)
     how: dict[str, Any] = {"standardize": True, "impute": impute}
     made: list[Kernel] = []
     if numeric:
         whole = {**how, "columns": None if numeric == names else numeric}
-        made = [Linear(**whole), *(RBF("median", factor, **whole) for factor in WIDTHS)]
-    parts = _parts(numeric)
+        widths = WIDTHS[1:] if parts else WIDTHS
+        made = [Linear(**whole), *(RBF("median", factor, **whole) for factor in widths)]
     made += [Linear(columns=part, **how) for part in parts]
     curved = [part for part in parts if len(part) > 1 or counts[part[0]] > 2]
     made += [RBF("median", columns=part, **how) for part in curved]
@@ -245,10 +248,14 @@ def _word(kernel: Any) -> str:
     return words.get(kind, kind if isinstance(kernel, Kernel) and kind != "CallableKernel" else function)
 
 
-def _columns_of(params: dict[str, Any]) -> list[Any]:
-    """Return the columns that a kernel of some parameters names."""
+def _columns_of(params: dict[str, Any]) -> list[str]:
+    """Return what the columns are called that a kernel of some parameters names; a slice is one name."""
     columns = params.get("columns", params.get("column"))
-    return list(columns) if isinstance(columns, list | tuple) else [] if columns is None else [columns]
+    if columns is None:
+        return []
+    if isinstance(columns, slice):
+        return [":".join("" if end is None else str(end) for end in (columns.start, columns.stop))]
+    return [str(name) for name in (columns if isinstance(columns, list | tuple | np.ndarray) else [columns])]
 
 
 def _differing(kind: type, params: dict[str, Any], alike: list[dict[str, Any]]) -> list[str]:
@@ -266,9 +273,8 @@ def _differing(kind: type, params: dict[str, Any], alike: list[dict[str, Any]]) 
     return found
 
 
-def _shared_name(columns: list[Any]) -> str:
+def _shared_name(texts: list[str]) -> str:
     """Return the name of some columns: what their names begin or end with, else the names."""
-    texts = list(map(str, columns))
     ends = [{*_parts_of_name(text), *_letters_of_name(text)} for text in texts]
     shared = set.intersection(*ends) if len(texts) > 1 else set()
     if shared:
@@ -303,13 +309,22 @@ def columns_read(kernels: Sequence[Any], columns: Sequence[Any]) -> list[Any]:
     columns : sequence
         Of the data frame that they are fitted to.
 
+    Returns
+    -------
+    list
+        In the order of `columns`.
+
     Examples
     --------
     >>> columns_read([RBF(columns=["age"]), TfIdf(column="notes")], ["age", "sex", "notes"])
     ['age', 'notes']
     """
-    own = [kernel.get_params(deep=False) for kernel in kernels]
-    if any("columns" in params and params["columns"] is None for params in own):
-        return list(columns)
-    read = {name for params in own for name in _columns_of(params)}
-    return [name for name in columns if name in read]
+    names, read = list(columns), set()
+    for kernel in kernels:
+        params = kernel.get_params(deep=False)
+        given: Any = params.get("columns", params.get("column"))
+        if given is None or isinstance(given, slice):
+            given = names if given is None else names[given]
+        given = given if isinstance(given, list | tuple | np.ndarray) else [given]
+        read |= {names[one] if isinstance(one, int) and one not in names else one for one in given}
+    return [name for name in names if name in read]
