@@ -1,18 +1,15 @@
 """The columns of a table: numbers or words, gaps in them, and columns that default kernels leave out."""
 
 import re
-from collections import Counter
+import shlex
 from dataclasses import replace
-from fnmatch import fnmatchcase
 
 import numpy as np
 
 from localmkl._checks import LARGEST_NUMBER, is_missing, listed
 from localmkl._spelling import meant
 
-NUMBER_GAP = re.compile(
-    r"\s*(\?|-+|\.+|\*|#?n/?a|n\.a\.|<na>|-?nan|null|nil|none|missing|unknown)?\s*", re.IGNORECASE
-)
+NUMBER_GAP = re.compile(r"\s*(\?|-+|\.+|\*|#?n/?a|n\.a\.|<na>|-?nan|null|missing|unknown)?\s*", re.IGNORECASE)
 """A cell in a column of numbers that stands for a gap."""
 
 WORD_GAP = re.compile(r"\s*\??\s*")
@@ -29,11 +26,8 @@ DATE = re.compile(
     r"(?:[T ][0-9]{1,2}:[0-9]{2}.*)?"
 )
 
-WRITTEN_NUMBER = re.compile(r"[+-]?[0-9][0-9.]*(?:,[0-9.,]*[0-9])?\s*%?")
-"""A number, also with commas or a percent sign."""
-
-MOST_GROUPS = 20
-"""Names of columns that make more groups than this are no help: as many kernels are enough."""
+WRITTEN_NUMBER = re.compile(r"[+-]?[0-9][0-9.]*(?:,[0-9.,]*[0-9]\s*%?|\s*%)")
+"""A number with commas or a percent sign."""
 
 MOST_WORDS, ROWS_A_WORD = 20, 5
 """A column of text holds categories if it has at most so many different words, on average in so many rows."""
@@ -46,11 +40,14 @@ TYPOS = 0.1
 
 NAMES, DATES, TEXT, COMMAS = "names the rows", "holds dates", "holds text", "holds numbers with commas or %"
 EMPTY, ONE = "holds no values", "holds one value"
+"""Why default kernels do not read a column."""
 
-_SEPARATOR = re.compile(r"[_.:/| -]")
-_LETTERS = re.compile(r"[^\W\d_]+(?=[\W\d_])")
-_AWKWARD = re.compile(r"[]*?[,;'\"\\]")
-"""Characters that a name of a column must not have to stand in a pattern as it is."""
+HINTS = {
+    NAMES: "; --names {} writes it beside predictions",
+    DATES: "; days since a date would be read as numbers",
+    TEXT: "; --kernels 'tfidf column={}' reads it",
+    COMMAS: "; write them with a decimal point, without commas and %",
+}
 
 
 def tidied(frame, categories=()):
@@ -157,21 +154,19 @@ def left_out(content):
 
 def _why_no_words(content, name, few):
     """Return why a column of text is left out; None if it holds categories."""
-    column = content.rows[name].dropna()
-    words = [value if isinstance(value, str) else str(value) for value in column.tolist()]
+    words = [str(value) for value in content.rows[name].dropna().tolist()]
+    n_different = len(set(words))
     if all(map(DATE.fullmatch, words)):
         return DATES
-    if all(map(WRITTEN_NUMBER.fullmatch, words)):
+    if 2 * sum(WRITTEN_NUMBER.fullmatch(word) is not None for word in words) > len(words):
         return COMMAS
-    if few:
-        return None
-    if len(set(words)) == 1:
-        return ONE
-    if len(set(words)) == len(content.rows) and ROW_NAMES.fullmatch(name):
+    if few or n_different == 1:
+        return None if few else ONE
+    if n_different == len(content.rows) and ROW_NAMES.fullmatch(name):
         return NAMES
     _, wrong = _numbers(content.rows[name])
     if 0 < wrong.sum() <= TYPOS * len(words):
-        _refuse_entry(content, name, int(wrong.argmax()), np.nan)
+        _refuse(content, name, int(wrong.argmax()), "numbers")
     return TEXT
 
 
@@ -211,84 +206,19 @@ def codes(frame):
 
 def remarks(content):
     """Return what is to be said of the columns of a table: which are left out, and which may be codes."""
-    by_reason: dict[str, list] = {}
-    for name, why in content.left_out.items():
-        by_reason.setdefault(why, []).append(name)
-    found = [_remark(why, names, content) for why, names in by_reason.items()]
-    maybe = codes(content.used().rows) if hasattr(content.rows, "columns") else []
-    if maybe:
+    found = []
+    for why in dict.fromkeys(content.left_out.values()):
+        names = [name for name, own in content.left_out.items() if own == why]
+        hint = HINTS.get(why, "").format(shlex.quote(names[0]))
+        if why == NAMES and content.names is not None:
+            hint = ""
+        found.append(f"Left out ({why}): {listed(names)}{hint}.")
+    if maybe := codes(content.used().rows):
         found.append(
             f"Few different whole numbers, read as numbers: {listed(maybe)}; --categories "
-            f"{','.join(maybe)} reads them as categories."
+            f"{shlex.quote(','.join(maybe))} reads them as categories."
         )
     return found
-
-
-def _remark(why, names, content):
-    """Return a sentence on columns that are left out, and what to do to have them."""
-    hints = {
-        NAMES: "" if content.names is not None else f"; --names {names[0]} writes it beside predictions",
-        DATES: "; days since a date would be read as numbers",
-        TEXT: f'; --kernels "tfidf column={names[0]}" reads it',
-        COMMAS: "; write them with a decimal point, without commas and %",
-    }
-    return f"Left out ({why}): {listed(names)}{hints.get(why, '')}."
-
-
-def column_groups(names, among):
-    """Return the groups that names of columns fall into, and the names in none; no groups if few fall so.
-
-    A group has in common the first part of its names (``mrna_1``, ``mrna_2``), the last one
-    (``radius error``, ``area error``), or the letters that they begin with (``cg001``, ``cg002``).
-
-    Parameters
-    ----------
-    names : list of str
-    among : sequence of str
-        All columns: the pattern of a group must match no others.
-
-    Returns
-    -------
-    patterns : list of str
-    rest : list of str
-
-    Examples
-    --------
-    >>> names = ["mrna_1", "mrna_2", "age", "meth_1", "meth_2"]
-    >>> column_groups(names, names)
-    (['mrna_*', 'meth_*'], ['age'])
-    """
-    for possible in (_part_patterns, _letter_patterns):
-        sizes = Counter(pattern for name in names for pattern in possible(name))
-        chosen = {name: max(possible(name), key=sizes.__getitem__, default=None) for name in names}
-        members = Counter(pattern for pattern in chosen.values() if pattern is not None)
-        patterns = [pattern for pattern, size in members.items() if size > 1]
-        rest = [name for name in names if chosen[name] not in patterns]
-        if 2 <= len(patterns) <= MOST_GROUPS and len(rest) <= min(MOST_GROUPS, len(names) // 2):
-            matched = {one: sum(fnmatchcase(name, one) for name in among) for one in patterns}
-            if all(matched[one] == members[one] for one in patterns):
-                return patterns, rest
-    return [], list(names)
-
-
-def is_plain(name):
-    """Whether a name of a column may stand in the words for kernels as it is."""
-    return _AWKWARD.search(name) is None
-
-
-def _part_patterns(name):
-    """Return the patterns of the first and of the last part of a name, if they have letters."""
-    ends = list(_SEPARATOR.finditer(name)) if is_plain(name) else []
-    if not ends:
-        return []
-    first, last = name[: ends[0].end()], name[ends[-1].start() :]
-    parts = [(first, f"{first}*"), (last, f"*{last}")]
-    return [pattern for part, pattern in parts if any(map(str.isalpha, part)) and part != name]
-
-
-def _letter_patterns(name):
-    found = _LETTERS.match(name) if is_plain(name) else None
-    return [] if found is None else [f"{found[0]}*"]
 
 
 def as_read(content, columns, kernels):
@@ -316,9 +246,10 @@ def as_read(content, columns, kernels):
     for name in columns_of([kernel for kernel in kernels if kernel.takes_text], columns):
         if name not in numeric:
             frame[name] = _words(frame[name])
-    for kernel in plain:
-        if hasattr(kernel, "column"):
-            _check_sequences(content, kernel.column)
+    for name in (kernel.column for kernel in plain if hasattr(kernel, "column")):
+        for row, cell in enumerate(content.rows[name].tolist()):
+            if not isinstance(cell, str):
+                _refuse(content, name, row, "sequences")
     return replace(content, rows=frame, left_out={})
 
 
@@ -336,21 +267,8 @@ def columns_of(kernels, columns):
     return list(found)
 
 
-def _check_sequences(content, column):
-    wrong = [row for row, entry in enumerate(content.rows[column]) if not isinstance(entry, str)]
-    if wrong:
-        place, came = content.place(wrong[0], column)
-        raise ValueError(
-            f"{str(content.path)!r}, {place}: the column {column!r} must hold sequences, "
-            f"got {repr(came) if came else 'none'}; correct it, or do without the column."
-        )
-
-
 def as_numbers(content, frame, columns, gaps=()):
-    """Return a table whose `columns` are numbers, those of `gaps` also with none.
-
-    Text, and gaps in others, are errors that name the line.
-    """
+    """Return a table whose `columns` are numbers, those of `gaps` also with none; else name a line."""
     import pandas as pd
 
     columns = list(columns)
@@ -359,36 +277,23 @@ def as_numbers(content, frame, columns, gaps=()):
     numbers, wrong = np.empty(part.shape), np.zeros(part.shape, dtype=bool)
     numbers[:, plain] = part.loc[:, plain].to_numpy(dtype=float, na_value=np.nan)
     for place in np.flatnonzero(~plain).tolist():
-        _refuse_dates(content, columns[place], part.dtypes.iloc[place])
+        if part.dtypes.iloc[place].kind in "mM":  # pandas takes them for numbers, also those that are missing
+            _refuse(content, columns[place], 0, "numbers, for instance days since a date")
         numbers[:, place], wrong[:, place] = _numbers(part.iloc[:, place])
-    wrong |= np.abs(numbers) > LARGEST_NUMBER
-    wrong |= np.isnan(numbers) & ~np.isin(columns, gaps)
+    wrong |= (np.abs(numbers) > LARGEST_NUMBER) | (np.isnan(numbers) & ~np.isin(columns, gaps))
     if wrong.any():
         place = int(wrong.any(axis=0).argmax())
-        row = int(wrong[:, place].argmax())
-        _refuse_entry(content, columns[place], row, numbers[row, place])
+        _refuse(content, columns[place], int(wrong[:, place].argmax()), f"numbers up to {LARGEST_NUMBER:.0e}")
     table = pd.DataFrame(numbers, columns=columns, index=frame.index)
     others = frame.columns.difference(columns, sort=False)
     return table if others.empty else pd.concat([table, frame[others]], axis=1)[list(frame.columns)]
 
 
-def _refuse_dates(content, name, dtype):
-    """Raise if a column holds dates or times: pandas takes them for numbers, also those that are missing."""
-    if dtype.kind in "mM":
-        raise ValueError(
-            f"{str(content.path)!r}: the column {name!r} must hold numbers, got dates or times; turn them "
-            "into numbers, for instance days since a date, or do without the column."
-        )
-
-
-def _refuse_entry(content, name, row, number):
-    """Raise for a cell that is no number, with its line and its text in the file."""
+def _refuse(content, name, row, expected):
+    """Raise for a cell that is not what is expected, with its line and its text in the file."""
     place, came = content.place(row, name)
-    if came is None:  # files that know types have no text
-        (came,) = content.rows[name].iloc[[row]].tolist()
-    expected = "numbers" if np.isnan(number) else f"numbers up to {LARGEST_NUMBER:.0e} in size"
+    came = content.rows[name].iloc[row] if came is None else came  # files that know types have no text
     raise ValueError(
-        f"{str(content.path)!r}, {place}: the column {name!r} must hold {expected}, "
-        f"got {'an empty field' if _is_gap(came, WORD_GAP) else repr(came)}; correct it, leave it "
-        "empty, or do without the column."
+        f"{str(content.path)!r}, {place}: the column {name!r} must hold {expected}, got "
+        f"{'an empty field' if _is_gap(came, WORD_GAP) else repr(came)}; correct it, or do without the column."
     )

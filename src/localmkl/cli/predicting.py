@@ -22,8 +22,8 @@ from localmkl.cli.files import (
 from localmkl.cli.joining import named_files, read_joined
 from localmkl.cli.pieces import read_pieces
 from localmkl.cli.places import PREDICTIONS, REPORT, check_outputs
-from localmkl.cli.truth import has_label, on_labelled
 from localmkl.cli.voice import Misuse, check_device_option, n_of
+from localmkl.datasets.labels import has_label, on_labelled
 from localmkl.datasets.opening import check_regular
 from localmkl.estimators.groups import as_groups, with_groups
 from localmkl.estimators.probabilities import has_probabilities, probabilities

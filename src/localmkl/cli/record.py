@@ -233,7 +233,7 @@ def data_record(content):
     from localmkl._resources import available_memory
     from localmkl.cli.files import GRAMS
     from localmkl.cli.kernels import choose_kernels
-    from localmkl.cli.truth import on_labelled
+    from localmkl.datasets.labels import on_labelled
 
     n_rows, n_kernels, kernels, sentence = len(content), 0, [], ""
     try:
