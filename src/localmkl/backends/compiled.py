@@ -45,7 +45,8 @@ def block_products(grams, rows, vectors, *, parallel=True):
     totals = np.empty((n_shares, n_kernels, *vectors.shape))
     worth = parallel and n_kernels * n * n >= _WORTH_THREADS
     work = _block_products_parallel if worth else _block_products_serial
-    work(np.asarray(grams), index, gathered, vectors, totals)
+    buffers = np.empty((n_shares * n_kernels, 4, _STRETCH))
+    work(np.asarray(grams), index, gathered, vectors, buffers, totals)
     products = totals.sum(axis=0).transpose(1, 0, 2)
     return np.ascontiguousarray(products if gathered is rows else products[..., rows])
 
@@ -63,8 +64,10 @@ def pick_from_totals(rows, n_totals, n_kernels):
 
 def solve_svm(K, ridge, y, epsilon, lower, upper, alpha, gradient, tol, max_iter, shrink=True):
     """Solve the SVM/SVR dual in place; see `reference.solve_svm`."""
-    flattest = tiny_curvature(K.diagonal())
-    return _smo(K, ridge, y, float(epsilon), lower, upper, alpha, gradient, tol, max_iter, shrink, flattest)
+    diagonal = K.diagonal()
+    flattest, active, places = tiny_curvature(diagonal), np.arange(len(K)), np.empty(len(K), dtype=np.int64)
+    work = diagonal + ridge, active, places, flattest
+    return _smo(K, ridge, y, float(epsilon), lower, upper, alpha, gradient, *work, tol, max_iter, shrink)
 
 
 def _columns(gram, columns, start, stop, buffer):
@@ -84,7 +87,7 @@ def _columns_by_type(gram, columns, start, stop, buffer):
     return view if isinstance(columns, numba.types.NoneType) else gather
 
 
-@njit()
+@njit(inline="always")
 def _count_below(index, stop, low):
     """Return how many of the columns wanted, which are in order, stand before `stop`: at least `low`."""
     high = min(len(index), low + _STRETCH)
@@ -97,7 +100,7 @@ def _count_below(index, stop, low):
     return low
 
 
-@njit()
+@njit(inline="always")
 def _wanted(total, index, low, high, start, buffer):
     """Return the totals of the columns wanted: a view where all are, or gathered into the buffer."""
     if high > low and index[high - 1] - index[low] == high - low - 1:
@@ -108,7 +111,7 @@ def _wanted(total, index, low, high, start, buffer):
     return buffer[: high - low]
 
 
-@njit()
+@njit(inline="always")
 def _mirror_block(start, out):
     """Copy the lower triangle's columns [start, start + _TILE) to the upper one."""
     n = out.shape[0]
@@ -118,7 +121,7 @@ def _mirror_block(start, out):
                 out[k, i] = out[i, k]
 
 
-@njit(fastmath=_FASTMATH)
+@njit(fastmath=_FASTMATH, inline="always")
 def _products_tile(g_0, g_1, g_2, g_3, vectors, tile, start, stop, totals):
     """Add what a stretch of columns left of the diagonal and its mirror image give, for four rows."""
     i_0, i_1, i_2, i_3 = tile
@@ -172,15 +175,14 @@ def _source(rows, i):
     return i if rows is None else rows[i]
 
 
-def _block_products_loop(grams, index, rows, vectors, totals):
+def _block_products_loop(grams, index, rows, vectors, buffers, totals):
     n_shares, n_kernels = totals.shape[:2]
     for task in numba.prange(n_shares * n_kernels):
         m, share = np.int64(task) // n_shares, np.int64(task) % n_shares
-        buffers = np.empty((4, _STRETCH))
         own = totals[share, m]
         own[:] = 0.0
         for i in range(4 * share, len(index), 4 * n_shares):
-            _products_rows(i, grams[m], index, rows, vectors, buffers, own)
+            _products_rows(i, grams[m], index, rows, vectors, buffers[task], own)
 
 
 def _compile(loop):
@@ -226,13 +228,12 @@ def _pair_step(a_i, a_k, upper_i, lower_k, slope, curvature, epsilon):
 
 
 @njit(fastmath=_FASTMATH)
-def _smo(K, ridge, y, epsilon, lower, upper, alpha, gradient, tol, max_iter, shrink, flattest):
+def _smo(
+    K, ridge, y, epsilon, lower, upper, alpha, gradient, diagonal, active, places, flattest,
+    tol, max_iter, shrink,
+):  # fmt: skip
     n = K.shape[0]
-    active = np.arange(n)
     n_active = n
-    diagonal = np.empty(n)
-    for k in range(n):
-        diagonal[k] = K[k, k] + ridge[k]
     countdown = min(n, _SHRINK_EVERY)
     n_iter = 0
     while True:
@@ -253,7 +254,7 @@ def _smo(K, ridge, y, epsilon, lower, upper, alpha, gradient, tol, max_iter, shr
         if not violation > tol or n_iter >= max_iter:
             if n_active == n:
                 return n_iter, max(violation, 0.0)
-            _rebuild_gradient(K, ridge, y, alpha, gradient, active, n_active)
+            _rebuild_gradient(K, ridge, y, alpha, gradient, active, n_active, places)
             for k in range(n):
                 active[k] = k
             n_active = n
@@ -301,15 +302,14 @@ def _smo(K, ridge, y, epsilon, lower, upper, alpha, gradient, tol, max_iter, shr
         if shrink and countdown == 0:
             countdown = min(n, _SHRINK_EVERY)
             n_active = _shrink(
-                epsilon, lower, upper, alpha, gradient, active, n_active, least_right, most_left
+                epsilon, lower, upper, alpha, gradient, active, n_active, places, least_right, most_left
             )
 
 
 @njit()
-def _shrink(epsilon, lower, upper, alpha, gradient, active, n_active, least_right, most_left):
+def _shrink(epsilon, lower, upper, alpha, gradient, active, n_active, dropped, least_right, most_left):
     """Keep the variables that can still be part of a violating pair; the others move to the end."""
     kept = 0
-    dropped = np.empty(n_active, dtype=np.int64)
     n_dropped = 0
     for position in range(n_active):
         k = active[position]
@@ -328,10 +328,10 @@ def _shrink(epsilon, lower, upper, alpha, gradient, active, n_active, least_righ
     return kept
 
 
-@njit(fastmath=_FASTMATH)
-def _rebuild_gradient(K, ridge, y, alpha, gradient, active, n_active):
+@njit(fastmath=_FASTMATH, inline="always")
+def _rebuild_gradient(K, ridge, y, alpha, gradient, active, n_active, support):
     """Recompute the gradient of the variables that were left out."""
-    support, n_support = np.empty(len(alpha), dtype=np.int64), 0
+    n_support = 0
     for k in range(len(alpha)):
         if alpha[k] != 0.0:
             support[n_support] = k

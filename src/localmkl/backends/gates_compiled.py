@@ -46,7 +46,7 @@ def _gated_row(i, grams, index, rows, left, right, buffers, total, row):
     source = _source(rows, last)
     n_kernels = left.shape[0]
     whole = n_kernels - n_kernels % 4
-    high = 0
+    high = np.int64(0)
     for start in range(0, last + 1, _STRETCH):
         stop = min(start + _STRETCH, last + 1)
         size = stop - start

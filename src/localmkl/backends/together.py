@@ -36,10 +36,15 @@ def combine_together(grams, rows, weights, memberships, out, places, *, parallel
     if pick_from_totals(rows, n_problems * n_clusters, len(kept)):
         index, rows = rows, None
     members = np.ascontiguousarray(memberships.T, dtype=np.float64)
-    work(np.asarray(grams), index, rows, kept, flat, members, out, np.asarray(places, dtype=np.int64))
+    n_tasks = 4 * numba.get_num_threads() if worth else 1
+    buffers = np.empty((n_tasks, 4, _STRETCH))
+    totals = np.empty((n_tasks, len(flat), _STRETCH))
+    used = np.empty((n_tasks, len(flat)), dtype=np.int64)
+    places = np.asarray(places, dtype=np.int64)
+    work(np.asarray(grams), index, rows, kept, flat, members, buffers, totals, used, out, places)
 
 
-@njit(fastmath=_FASTMATH)
+@njit(fastmath=_FASTMATH, inline="always")
 def _add(size, totals, weights, j, other, m_0, m_1, m_2, m_3, g_0, g_1, g_2, g_3):
     """Add four kernels to two running totals: six reads and two writes for eight products."""
     a_0, a_1, a_2, a_3 = weights[j, m_0], weights[j, m_1], weights[j, m_2], weights[j, m_3]
@@ -69,7 +74,7 @@ def _combine_rows(i, grams, index, rows, kept, weights, memberships, buffers, to
         if memberships[j % n_clusters, i] != 0.0:
             used[n_used] = j
             n_used += 1
-    high = 0
+    high = np.int64(0)
     for start in range(0, last + 1, _STRETCH):
         stop = min(start + _STRETCH, last + 1)
         size = stop - start
@@ -107,19 +112,18 @@ def _combine_rows(i, grams, index, rows, kept, weights, memberships, buffers, to
                         stretch[k] += own * member[k] * total[k]
 
 
-def _combine_together_loop(grams, index, rows, kept, weights, memberships, out, places):
-    n = out.shape[1]
-    # Row r is paired with row n-1-r, so that every step of the loop costs the same.
-    for pair in numba.prange((n + 1) // 2):
-        buffers = np.empty((4, _STRETCH))
-        totals = np.empty((weights.shape[0], _STRETCH))
-        used = np.empty(weights.shape[0], dtype=np.int64)
-        for end in range(2):
-            i = np.int64(pair) if end == 0 else n - 1 - np.int64(pair)
-            if end == 0 or 2 * i != n - 1:
-                _combine_rows(
-                    i, grams, index, rows, kept, weights, memberships, buffers, totals, used, out, places
-                )
+def _combine_together_loop(
+    grams, index, rows, kept, weights, memberships, buffers, totals, used, out, places
+):
+    n, n_tasks = out.shape[1], len(buffers)
+    for task in numba.prange(n_tasks):
+        t = np.int64(task)
+        for step in range(t, n, n_tasks):
+            # Rows are taken from both ends in turn, so that every task costs the same.
+            i = step // 2 if step % 2 == 0 else n - 1 - step // 2
+            _combine_rows(
+                i, grams, index, rows, kept, weights, memberships, buffers[t], totals[t], used[t], out, places
+            )
     n_tiles = (n + _TILE - 1) // _TILE
     for task in numba.prange(n_tiles * len(places)):
         problem, tile = np.int64(task) // n_tiles, np.int64(task) % n_tiles

@@ -75,7 +75,8 @@ def _chosen(content, spec, gate, impute):
     from localmkl.kernels import default_kernels, short_names
 
     if spec is None:
-        kernels = default_kernels(content.used().rows, impute=impute)
+        content = content.used()
+        kernels = default_kernels(content.rows, impute=impute)
     else:
         kernels = [kernel for wanted in parse_kernels(spec) for kernel in _make(content, wanted, impute)]
     gates = (

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from localmkl._sklearn import count_rows
 from localmkl._types import Array, Floats, MaybeNone, Picked, Rows
-from localmkl.estimators.factors import FeatureRows
 from localmkl.estimators.gating import FeatureGateKernel, GateKernel
 from localmkl.estimators.groups import rows_of
 from localmkl.estimators.reading import PRECOMPUTED
@@ -64,32 +61,12 @@ def training_rows(model: BaseMKL) -> Rows | None:
     rows = getattr(model, "rows_", None)
     if rows is None:
         return None
-    return with_training_groups(model, take_rows(rows, slice(0, np.shape(model.dual_coef_)[-1])))
+    return model._as_given(take_rows(rows, slice(0, np.shape(model.dual_coef_)[-1])))
 
 
 def landmarks_of(model: BaseMKL) -> Rows | None:
     """Return the landmarks of a model with `n_components`, as kernels take them; None if it has none."""
     return getattr(getattr(model, "features_", None), "landmarks", None)
-
-
-def with_training_groups(model: BaseMKL, rows: Rows) -> Rows:
-    """Return training rows, which are kept or given without their groups, as the fit had them."""
-    return model._as_given(rows)
-
-
-@dataclass(frozen=True)
-class Landmarks:
-    """Landmarks of a model on features: rows as its kernels take them, without their groups."""
-
-    rows: Any
-
-    def __len__(self) -> int:
-        """Return their number."""
-        return count_rows(self.rows)
-
-    def __getitem__(self, chosen: Picked) -> Landmarks:
-        """Return some of them."""
-        return Landmarks(take_rows(self.rows, chosen))
 
 
 def gate_comparison(model: BaseMKL, known: Rows, chosen: Array) -> Callable[[Rows], Floats]:
@@ -111,10 +88,7 @@ def gate_comparison(model: BaseMKL, known: Rows, chosen: Array) -> Callable[[Row
 
 def _gate_features(model: BaseMKL, X: Rows) -> Floats:
     """Return the features of rows whose products are the gate kernel."""
-    if isinstance(X, Landmarks):
-        X, grams = X.rows, FeatureRows(X.rows, model.features_, model.factors_)
-    else:
-        X, grams = model._compare(X)
+    X, grams = model._compare(X)
     kernel = getattr(getattr(model, "gate_", None), "kernel", None)
     if kernel is None:
         kernel = FeatureGateKernel(None, len(model.factors_), is_precomputed(model))

@@ -1,8 +1,7 @@
 """Explanations of a fitted model, as arrays: `plots` draws them, `report` puts them into sentences.
 
-kernel_names, kernel_shares    which kernel matters in which cluster
-view_shares                    which view, where the rows are `Views`
-kernel_contributions           which kernel matters for which sample
+effects                        which kernel or column moves decisions, and where
+kernel_names, kernel_shares    short names and weights of kernels
 main_clusters                  who belongs where most, beside what all share
 described_loss                 what was minimised
 sample_map                     samples in two dimensions: kernel PCA of the gate kernel
@@ -18,13 +17,9 @@ from localmkl.estimators.seen import (
     row_groups,
     rows_as_seen,
     training_rows,
-    with_training_groups,
 )
 from localmkl.explain.effects import (
-    ColumnEffect,
     Effects,
-    column_effects,
-    decision_names,
     effects,
     effects_of,
 )
@@ -32,7 +27,6 @@ from localmkl.explain.letters import (
     decision_part,
     logo_heights,
     position_contributions,
-    sequence_columns,
     sequence_places,
     sequences_of,
     weighted_degrees,
@@ -40,46 +34,33 @@ from localmkl.explain.letters import (
 from localmkl.explain.models import (
     SampleMap,
     bare_kernels,
-    class_shares,
     cluster_names,
     described_loss,
     groups_of,
     has_groups,
-    histories,
-    kernel_contributions,
-    kernel_family,
     kernel_names,
     kernel_shares,
     kernel_views,
     local_memberships,
     main_clusters,
     memberships_of,
-    norm_of,
     numbered,
     sample_map,
     shared_part,
-    view_shares,
 )
 
 __all__ = [
-    "ColumnEffect",
     "Effects",
     "SampleMap",
     "bare_kernels",
-    "class_shares",
     "cluster_names",
-    "column_effects",
-    "decision_names",
     "decision_part",
     "described_loss",
     "effects",
     "effects_of",
     "groups_of",
     "has_groups",
-    "histories",
     "is_precomputed",
-    "kernel_contributions",
-    "kernel_family",
     "kernel_names",
     "kernel_shares",
     "kernel_views",
@@ -88,18 +69,14 @@ __all__ = [
     "logo_heights",
     "main_clusters",
     "memberships_of",
-    "norm_of",
     "numbered",
     "position_contributions",
     "row_groups",
     "rows_as_seen",
     "sample_map",
-    "sequence_columns",
     "sequence_places",
     "sequences_of",
     "shared_part",
     "training_rows",
-    "view_shares",
     "weighted_degrees",
-    "with_training_groups",
 ]

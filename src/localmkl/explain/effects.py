@@ -21,9 +21,9 @@ from scipy import sparse
 from scipy.stats import rankdata
 from sklearn.base import is_classifier
 
-from localmkl._checks import is_missing
+from localmkl._checks import check_option
 from localmkl._sklearn import count_rows
-from localmkl._types import Array, Bools, Floats, Ints, MaybeNone, Rows
+from localmkl._types import Array, Bools, Floats, Ints, Rows
 from localmkl.estimators.groups import Grouped, rows_of, with_groups
 from localmkl.explain.models import (
     bare_kernels,
@@ -75,8 +75,8 @@ class Effects:
     kernels: list[str]
 
 
-def effects(model: BaseMKL, X: Rows, groups: ArrayLike | None = None) -> Effects:
-    """Return the effect of each kernel in each part on the decisions for some rows.
+def effects(model: BaseMKL, X: Rows, groups: ArrayLike | None = None, *, by: str = "kernel") -> Effects:
+    """Return the effect of each kernel or column in each part on the decisions for some rows.
 
     Parameters
     ----------
@@ -84,19 +84,27 @@ def effects(model: BaseMKL, X: Rows, groups: ArrayLike | None = None) -> Effects
     X : rows, or cross-Grams when precomputed
         Rows that the model was not trained on: training rows flatter flexible kernels.
     groups : array-like of shape (n_samples,), optional
+    by : {"kernel", "column"}, default="kernel"
+        Effects of the columns of a table (or of the tables among `Views`) need not sum to one: where a kernel
+        ties columns together, each has the effect of what it ties.
 
     Returns
     -------
     Effects
     """
+    check_option("by", by, ("kernel", "column"))
     X = with_groups(X, groups)
-    local = local_memberships(model, model.memberships(X))
+    places = numbered_columns(X) if by == "column" else {}
+    if by == "column" and not places:
+        raise ValueError("Effects of columns need a table, got other rows; use by='kernel'.")
+    contributions = parts_of(model, X)
     return effects_of(
-        model.contributions(X),
-        local,
+        column_contributions(model, X, places) if places else contributions,
+        local_memberships(model, model.memberships(X)),
+        totals=contributions.sum(axis=(2, 3)),
         decisions=decision_names(model),
         parts=cluster_names(model),
-        kernels=kernel_names(model),
+        kernels=list(places) or kernel_names(model),
     )
 
 
@@ -174,8 +182,8 @@ def variance_shares(
     shares, errors : ndarray of shape (n_decisions, ...)
         Zero where decisions do not differ.
     """
-    shape, totals = contributions.shape[1:], _centred(totals, weights, strata)
-    parts = _centred(contributions.reshape(len(totals), totals.shape[1], -1), weights, strata)
+    shape, totals = contributions.shape[1:], centred(totals, weights, strata)
+    parts = centred(contributions.reshape(len(totals), totals.shape[1], -1), weights, strata)
     variance = (weights[:, None] * totals**2).sum(axis=0)
     size = np.where(variance > 0.0, variance, np.inf)[:, None]
     shares = np.einsum("i,ipk,ip->pk", weights, parts, totals, optimize=True) / size
@@ -184,8 +192,14 @@ def variance_shares(
     return shares.reshape(shape), errors.reshape(shape)
 
 
-def _centred(values: Floats, weights: Floats, strata: Ints) -> Floats:
-    """Return values less their weighted mean in each stratum."""
+def centred(values: Floats, weights: Floats, strata: Ints) -> Floats:
+    """Return values less their weighted mean in each stratum.
+
+    Examples
+    --------
+    >>> centred(np.array([1.0, 3.0, 5.0]), np.ones(3), np.array([0, 0, 1]))
+    array([-1.,  1.,  0.])
+    """
     values = values.astype(np.float64)
     for stratum in np.unique(strata):
         own = strata == stratum
@@ -213,7 +227,8 @@ def numbered_columns(X: Rows) -> dict[str, Place]:
     """
     X = as_views(rows_of(X))
     if isinstance(X, Views):
-        found = {view: X.columns(view) for view in X.names if len(np.shape(X.tables[view])) == 2}
+        tables = {view: table for view, table in X.tables.items() if not sparse.issparse(table)}
+        found = {view: X.columns(view) for view, table in tables.items() if len(np.shape(table)) == 2}
         named = {view: range(own) if isinstance(own, int) else own or [] for view, own in found.items()}
         return {f"{view}: {name}": (view, c) for view, own in named.items() for c, name in enumerate(own)}
     if hasattr(X, "columns") and hasattr(X, "iloc"):
@@ -237,27 +252,22 @@ def column_values(X: Rows, place: Place) -> Array:
 def _cells(table: Any, number: int) -> Array:
     if hasattr(table, "iloc"):
         return table.iloc[:, number].to_numpy()
-    return table[:, [number]].toarray().ravel() if sparse.issparse(table) else table[:, number]
+    return table[:, number]
 
 
-def shuffled(X: Rows, place: Place, order: Ints) -> Rows:
-    """Return rows with the cells of one column taken from other rows; the rest, and groups, stay.
+def recombined(X: Rows, changes: Sequence[tuple[Place, Ints]]) -> Rows:
+    """Return the rows once for each change, one after the other: a column with cells of other rows.
 
     Rows that have the view of the column take the cell of one that has it.
 
     Examples
     --------
-    >>> shuffled(np.array([[1.0, 2.0], [3.0, 4.0]]), (None, 1), np.array([1, 0]))
+    >>> recombined(np.array([[1.0, 2.0], [3.0, 4.0]]), [((None, 1), np.array([1, 0]))])
     array([[1., 4.],
            [3., 2.]])
     """
-    return _recombined(X, [(place, order)])
-
-
-def _recombined(X: Rows, changes: Sequence[tuple[Place, Ints]]) -> Rows:
-    """Return the rows once for each change, one after the other: a column with cells of other rows."""
     if isinstance(X, Grouped):
-        return Grouped(_recombined(X.rows, changes), np.tile(X.groups, len(changes)))
+        return Grouped(recombined(X.rows, changes), np.tile(X.groups, len(changes)))
     X = as_views(X)
     n_rows = count_rows(X)
     if not isinstance(X, Views):
@@ -274,7 +284,7 @@ def _recombined(X: Rows, changes: Sequence[tuple[Place, Ints]]) -> Rows:
 
 def _with_columns(table: Any, n_rows: int, changes: Sequence[tuple[int | None, Ints]]) -> Any:
     """Return a table of blocks, in each of them one column (or none) with cells of other rows."""
-    changed = table.tolil() if sparse.issparse(table) else table.copy()
+    changed = table.copy()
     by_column: dict[int, Ints] = {}
     for block, (number, order) in enumerate(changes):
         if number is None:
@@ -286,7 +296,7 @@ def _with_columns(table: Any, n_rows: int, changes: Sequence[tuple[int | None, I
             changed.isetitem(number, table.iloc[:, number].take(rows).to_numpy())
         else:
             changed[:, number] = table[rows, number]
-    return changed.tocsr() if sparse.issparse(table) else changed
+    return changed
 
 
 def column_contributions(
@@ -322,7 +332,7 @@ def column_contributions(
         rest.kernel_weights_ = np.where(np.isin(np.arange(len(alone)), several), model.kernel_weights_, 0.0)
     for _ in range(n_shuffles if len(several) else 0):
         changes = [(place, _derangement(_present(X, place[0]), rng)) for place in places.values()]
-        after = parts_of(rest, _recombined(X, changes))[..., several].sum(axis=-1)
+        after = parts_of(rest, recombined(X, changes))[..., several].sum(axis=-1)
         fall = before[..., several].sum(axis=-1)[..., None]
         found += (fall - np.moveaxis(after.reshape(len(places), *before.shape[:3]), 0, -1)) / n_shuffles
     return found
@@ -366,115 +376,6 @@ def _derangement(present: Bools, rng: np.random.Generator) -> Ints:
     cycle, order = rng.permutation(np.flatnonzero(present)), np.arange(len(present))
     order[cycle] = np.roll(cycle, 1)
     return order
-
-
-@dataclass(frozen=True)
-class ColumnEffect:
-    """The effect of one column on one decision.
-
-    Parameters
-    ----------
-    column : str
-    view : str or None
-    decision : str
-    share : float
-        Share of the variance of the decision.
-    direction : -1, 0, 1 or None
-        Whether larger values lower or raise the decision; 0 without an effect, None if it is not monotone.
-    values, curve : ndarray
-        Some values of the column, and the mean decision if all rows had them: partial dependence.
-    by_part : dict of str to float
-        Share by part, among the rows of the part.
-    """
-
-    column: str
-    view: str | None
-    decision: str
-    share: float
-    direction: int | MaybeNone
-    values: np.ndarray = field(repr=False)
-    curve: np.ndarray = field(repr=False)
-    by_part: dict[str, float]
-
-
-def column_effects(
-    model: BaseMKL,
-    X: Rows,
-    groups: ArrayLike | None = None,
-    *,
-    n_points: int = 20,
-    max_rows: int = 300,
-    random_state: int = 0,
-) -> list[ColumnEffect]:
-    """Return the effect of each column of a table (or of the tables among views), the largest first.
-
-    Parameters
-    ----------
-    model : fitted estimator
-    X : rows
-        Rows that the model was not trained on.
-    groups : array-like of shape (n_samples,), optional
-    n_points : int, default=20
-        Most values of a column on its curve.
-    max_rows : int, default=300
-        Most rows that are looked at.
-    random_state : int, default=0
-
-    Returns
-    -------
-    list of ColumnEffect
-        Empty for rows that are no table.
-
-    Examples
-    --------
-    >>> from localmkl import MKLClassifier
-    >>> from localmkl.datasets import make_localized
-    >>> X, y = make_localized(80, random_state=0)[:2]
-    >>> found = column_effects(MKLClassifier().fit(X[:60], y[:60]), X[60:])
-    >>> len(found), bool(found[0].share >= found[1].share)
-    (24, True)
-    """
-    X = with_groups(X, groups)
-    n_rows = count_rows(rows_of(X))
-    if n_rows > max_rows:
-        X = take_rows(X, np.sort(np.random.default_rng(random_state).permutation(n_rows)[:max_rows]))
-    places = numbered_columns(X)
-    if not places:
-        return []
-    parts = column_contributions(model, X, places, random_state=random_state)
-    local = local_memberships(model, model.memberships(X))
-    totals = parts_of(model, X).sum(axis=(2, 3))
-    whole = effects_of(parts, local, totals=totals, parts=cluster_names(model), kernels=list(places))
-    every = []
-    for c, (name, place) in enumerate(places.items()):
-        values, curves = _dependence(model, X, place, n_points)
-        for p, decision in enumerate(decision_names(model)):
-            every.append(
-                ColumnEffect(
-                    column=name,
-                    view=place[0],
-                    decision=decision,
-                    share=float(whole.shares[p, :, c].sum()),
-                    direction=trend(column_values(X, place), parts[:, p, :, c].sum(axis=1)),
-                    values=values,
-                    curve=curves[:, p],
-                    by_part={part: float(whole.within[p, j, c]) for j, part in enumerate(whole.parts)},
-                )
-            )
-    return sorted(every, key=lambda effect: -effect.share)
-
-
-def _dependence(model: BaseMKL, X: Rows, place: Place, n_points: int) -> tuple[Array, Floats]:
-    """Return values of a column and the mean decisions if all rows that have it had each, (n_points, P)."""
-    cells = column_values(X, place)
-    known = np.flatnonzero([not is_missing(cell) for cell in cells.tolist()])
-    if not len(known):
-        return cells[:0], np.zeros((0, 1))
-    keys = cells[known].astype(str) if cells.dtype == object else cells[known]
-    first = np.unique(keys, return_index=True)[1]
-    chosen = known[first[np.unique(np.linspace(0, len(first) - 1, min(n_points, len(first))).astype(int))]]
-    every = parts_of(model, _recombined(X, [(place, np.full(len(cells), row)) for row in chosen]))
-    return cells[chosen], every.sum(axis=(2, 3)).reshape(len(chosen), len(cells), -1).mean(axis=1)
 
 
 def trend(cells: Array, parts: Floats, least: float = 0.6) -> int | None:

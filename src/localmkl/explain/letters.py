@@ -26,26 +26,18 @@ from localmkl.kernels.viewed import ViewKernel
 from localmkl.stacks import cosine_scales
 
 
-def sequence_columns(model: BaseMKL) -> list[str | int | None]:
-    """Return the columns that weighted-degree kernels of a model look at, each once; often ``[None]``.
+def sequence_places(model: BaseMKL) -> list[tuple[str | MaybeNone, str | int | None]]:
+    """Return (view, column) of all that weighted-degree kernels look at, each once; both may be None.
 
     Examples
     --------
     >>> from localmkl import MKLClassifier
     >>> X, y = ["ACGT", "ACGA", "TTGA", "TTCA"], [0, 0, 1, 1]
-    >>> sequence_columns(MKLClassifier([WeightedDegree(1)]).fit(X, y))
-    [None]
+    >>> sequence_places(MKLClassifier([WeightedDegree(1)]).fit(X, y))
+    [(None, None)]
     """
-    found = [column for _, column in sequence_places(model)]
-    return [column for m, column in enumerate(found) if column not in found[:m]]
-
-
-def sequence_places(model: BaseMKL) -> list[tuple[str | MaybeNone, str | int | None]]:
-    """Return (view, column) of all that weighted-degree kernels look at, each once; views may be None."""
-    check_is_fitted(model)
     views, kernels = kernel_views(model), bare_kernels(model)
-    found = [(views[m], kernels[m].column) for m in weighted_degrees(model)]
-    return [place for m, place in enumerate(found) if place not in found[:m]]
+    return list(dict.fromkeys((views[m], kernels[m].column) for m in weighted_degrees(model)))
 
 
 def position_contributions(
@@ -126,7 +118,7 @@ def _members(model: BaseMKL, column: str | int | None, view: str | None) -> list
     views, kernels = kernel_views(model), bare_kernels(model)
     members = [m for m in weighted_degrees(model) if kernels[m].column == column and view in (None, views[m])]
     if not members:
-        columns = ", ".join(repr(one) for one in sequence_columns(model))
+        columns = ", ".join(dict.fromkeys(repr(own) for _, own in sequence_places(model)))
         raise ValueError(
             "Contributions of letters need `WeightedDegree` kernels"
             + (f" on `column`, one of {columns}, got {column!r}." if columns else ", the model has none.")

@@ -165,17 +165,21 @@ class CrossFit:
         return found, skipped
 
     def directions(self, rows: Ints, parts: Floats, memberships: Floats) -> Floats:
-        """Return 1 or -1 where a column raises or lowers the decision, NaN where that is not clear.
+        """Return 1 or -1 where a column raises or lowers decisions, NaN where that is not clear.
 
-        (n_decisions, n_parts, n_columns), among the rows of a part.
+        (n_decisions, 1 + n_local, n_columns): for all rows, and for those of each group or cluster.
         """
-        found, X = np.full(parts.shape[1:], np.nan), self.part(rows)
+        X, first = self.part(rows), int(shared_part(self.model) > 0.0)
+        members = [
+            memberships[:, j] >= memberships[:, j].max() / 2.0 for j in range(first, memberships.shape[1])
+        ]
+        found = np.full((parts.shape[1], 1 + len(members), parts.shape[3]), np.nan)
         for c, place in enumerate(self.places.values()):
             cells = column_values(X, place)
-            for p, j in np.ndindex(parts.shape[1:3]):
-                own = memberships[:, j] >= memberships[:, j].max() / 2.0
-                way = trend(cells[own], parts[own, p, j, c])
-                found[p, j, c] = np.nan if way is None else way
+            for j, own in enumerate([np.ones(len(rows), dtype=bool), *members]):
+                for p in range(len(found)):
+                    way = trend(cells[own], parts[own, p, :, c].sum(axis=1))
+                    found[p, j, c] = np.nan if way is None else way
         return found
 
 

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
-from localmkl._checks import check_integer
+from localmkl._checks import check_integer, check_option
 from localmkl._types import Array, Floats, MaybeNone, Rows, Targets
 from localmkl.estimators.groups import as_groups
 from localmkl.estimators.probabilities import has_probabilities, probabilities
@@ -23,6 +23,7 @@ from localmkl.estimators.rows import concatenate_rows
 from localmkl.explain import cluster_names, described_loss, is_precomputed, kernel_names, shared_part
 from localmkl.explain.effects import Effects, decision_names, effects_of, kernel_columns
 from localmkl.inference.crossfit import ONE_MODEL, SEPARATE, CrossFit, Fold
+from localmkl.inference.matters import Places, places_of
 from localmkl.inference.scores import Score, score_of
 from localmkl.model_selection.search import rows_to_slice
 
@@ -104,7 +105,8 @@ class HeldOut:
         Columns of the rows, where these are tables with few of them.
     column_parts : ndarray of shape (n, n_decisions, n_parts, n_columns), or None
         What columns add to decisions; NaN in rows that were not looked at.
-    directions : ndarray of shape (n_decisions, n_parts, n_columns), or None
+    directions : ndarray of shape (n_decisions, 1 + n_local, n_columns), or None
+        Everywhere and in each group or cluster:
         1 or -1 where a column raises or lowers decisions, 0 without an effect, NaN where it is not monotone.
     kernel_columns : list of int
         The column that each kernel reads alone, -1 of others.
@@ -202,45 +204,79 @@ class HeldOut:
             return found
         return self.classes[(found > 0.0).astype(int) if found.ndim == 1 else found.argmax(axis=1)]
 
-    def matters(self, by: str | None = None) -> list[Matter]:
+    def matters(self, by: str | None = None, *, absent: bool = False) -> list[Matter]:
         """Return what matters and where, the largest share first.
 
         Parameters
         ----------
         by : {"column", "kernel"}, optional
             By default columns, where they are known.
+        absent : bool, default=False
+            Whether to list something for groups, too, in which it is not stronger than in the others by at
+            least a standard error.
 
         Returns
         -------
         list of Matter
         """
-        columns = self.column_effects() if by in (None, "column") else None
-        found = self.effects() if columns is None else columns
+        found, names = self._places(by)
+        (low, high), sure, by_column = found.interval(), found.sure(), names is self.columns
+        parts = [EVERYWHERE, *self.parts[int(self.shared) :]]
         every = []
-        for p, j, m in np.ndindex(found.within.shape):
-            share, error = float(found.within[p, j, m]), float(found.errors[p, j, m])
-            low, high = share - 1.96 * error, share + 1.96 * error
-            alone = len(found.parts) == 1 or (self.shared and j == 0)
-            every.append(
-                Matter(
-                    kernel=found.kernels[m],
-                    part=EVERYWHERE if alone else found.parts[j],
-                    decision=found.decisions[p],
-                    share=share,
-                    low=low,
-                    high=high,
-                    sure=low > 0.05,
-                    direction=self._direction(p, j, m, by_column=columns is not None),
-                    by="kernel" if columns is None else "column",
+        for p, j, m in np.ndindex(found.shares.shape):
+            if absent or found.excess[p, j, m] > 1.0:
+                every.append(
+                    Matter(
+                        kernel=names[m],
+                        part=parts[j],
+                        decision=self.decided[p],
+                        share=float(found.shares[p, j, m]),
+                        low=float(low[p, j, m]),
+                        high=float(high[p, j, m]),
+                        sure=bool(sure[p, j, m]),
+                        direction=self._direction(p, j, m if by_column else self.kernel_columns[m]),
+                        by="column" if by_column else "kernel",
+                    )
                 )
-            )
         return sorted(every, key=lambda matter: -matter.share)
 
-    def _direction(self, decision: int, part: int, number: int, *, by_column: bool) -> int | None:
-        column = number if by_column else self.kernel_columns[number]
+    def where(self, by: str | None = None) -> Effects:
+        """Return effects by place: everywhere first, then in each group or cluster, by all parts of the model."""
+        found, names = self._places(by)
+        parts = [EVERYWHERE, *self.parts[int(self.shared) :]][: found.shares.shape[1]]
+        return Effects(found.shares, found.shares, found.errors, self.decided, parts, names)
+
+    def _places(self, by: str | None) -> tuple[Places, list[str]]:
+        check_option("by", by, (None, "column", "kernel"))
+        by_column = by != "kernel" and self.column_parts is not None
+        given: Any = self.column_parts if by_column else self.contributions
+        own = np.isfinite(given).all(axis=(1, 2, 3))
+        totals = self.contributions[own].sum(axis=(2, 3), dtype=np.float64)
+        found = places_of(
+            given[own].sum(axis=2, dtype=np.float64),
+            totals,
+            self._targets()[own],
+            self._local()[own],
+            self.fold[own],
+        )
+        return found, self.columns if by_column else self.kernels
+
+    def _targets(self) -> Floats:
+        """Return the targets of the decisions, (n, n_decisions): of classes 0 and 1."""
+        if self.classes is None:
+            return self.y[:, None].astype(np.float64)
+        positive = self.classes[1:] if len(self.classes) == 2 else self.classes
+        return (self.y[:, None] == positive).astype(np.float64)
+
+    def _local(self) -> Floats:
+        """Return memberships without the shared part; rows sum to one."""
+        local = self.memberships[:, int(self.shared) :]
+        return local / np.maximum(local.sum(axis=1, keepdims=True), np.finfo(float).tiny)
+
+    def _direction(self, decision: int, place: int, column: int) -> int | None:
         if self.directions is None or column < 0:
             return None
-        found = float(self.directions[decision, part, column])
+        found = float(self.directions[decision, place, column])
         return None if np.isnan(found) else int(found)
 
     def _decisions(self, name: str | None) -> Floats:
@@ -260,12 +296,9 @@ class HeldOut:
 
     def _effects(self, contributions: Floats, names: list[str]) -> Effects:
         own = np.isfinite(contributions).all(axis=(1, 2, 3))
-        local = self.memberships[own]
-        if self.shared:
-            local = local[:, 1:] / np.maximum(local[:, 1:].sum(axis=1, keepdims=True), 1e-12)
         return effects_of(
             contributions[own],
-            local,
+            self._local()[own],
             strata=self.fold[own],
             totals=self.contributions[own].sum(axis=(2, 3), dtype=np.float64),
             decisions=self.decided,

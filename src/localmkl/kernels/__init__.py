@@ -63,7 +63,7 @@ KERNEL_WORDS = {
 }
 """Word: (class, the parameter that tells kernels of it apart). Here, because reading it needs no kernel."""
 
-__all__ = ["KERNEL_WORDS", *_HOME]
+__all__ = list(_HOME)
 
 if TYPE_CHECKING:  # "as" is how type checkers are told that these are public
     from localmkl.kernels.alignment import SmithWaterman as SmithWaterman

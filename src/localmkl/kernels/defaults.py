@@ -245,10 +245,14 @@ def _word(kernel: Any) -> str:
     return words.get(kind, kind if isinstance(kernel, Kernel) and kind != "CallableKernel" else function)
 
 
-def _columns_of(params: dict[str, Any]) -> list[Any]:
-    """Return the columns that a kernel of some parameters names."""
+def _columns_of(params: dict[str, Any]) -> list[str]:
+    """Return what the columns are called that a kernel of some parameters names; a slice is one name."""
     columns = params.get("columns", params.get("column"))
-    return list(columns) if isinstance(columns, list | tuple) else [] if columns is None else [columns]
+    if columns is None:
+        return []
+    if isinstance(columns, slice):
+        return [":".join("" if end is None else str(end) for end in (columns.start, columns.stop))]
+    return [str(name) for name in (columns if isinstance(columns, list | tuple | np.ndarray) else [columns])]
 
 
 def _differing(kind: type, params: dict[str, Any], alike: list[dict[str, Any]]) -> list[str]:
@@ -266,9 +270,8 @@ def _differing(kind: type, params: dict[str, Any], alike: list[dict[str, Any]]) 
     return found
 
 
-def _shared_name(columns: list[Any]) -> str:
+def _shared_name(texts: list[str]) -> str:
     """Return the name of some columns: what their names begin or end with, else the names."""
-    texts = list(map(str, columns))
     ends = [{*_parts_of_name(text), *_letters_of_name(text)} for text in texts]
     shared = set.intersection(*ends) if len(texts) > 1 else set()
     if shared:
@@ -303,13 +306,22 @@ def columns_read(kernels: Sequence[Any], columns: Sequence[Any]) -> list[Any]:
     columns : sequence
         Of the data frame that they are fitted to.
 
+    Returns
+    -------
+    list
+        In the order of `columns`.
+
     Examples
     --------
     >>> columns_read([RBF(columns=["age"]), TfIdf(column="notes")], ["age", "sex", "notes"])
     ['age', 'notes']
     """
-    own = [kernel.get_params(deep=False) for kernel in kernels]
-    if any("columns" in params and params["columns"] is None for params in own):
-        return list(columns)
-    read = {name for params in own for name in _columns_of(params)}
-    return [name for name in columns if name in read]
+    names, read = list(columns), set()
+    for kernel in kernels:
+        params = kernel.get_params(deep=False)
+        given: Any = params.get("columns", params.get("column"))
+        if given is None or isinstance(given, slice):
+            given = names if given is None else names[given]
+        given = given if isinstance(given, list | tuple | np.ndarray) else [given]
+        read |= {names[one] if isinstance(one, int) and one not in names else one for one in given}
+    return [name for name in names if name in read]

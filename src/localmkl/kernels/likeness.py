@@ -57,13 +57,13 @@ def odd_kernels(stack: Stack, kernels: Sequence[Kernel] | None) -> list[str]:
         median = np.median(values)
         if values.mean() < NONE_ALIKE and (median > 0.0 or values.max() < NONE_ALIKE):
             said.append(
-                f"The kernel {name!r} sees no two rows as alike (median similarity {median:.1g}): it only "
-                "memorises the training rows; use a smaller gamma."
+                f"The kernel {name!r} sees no two rows as alike (median similarity below {NONE_ALIKE}): "
+                "it only memorises the training rows; use a smaller gamma."
             )
         elif np.quantile(values, 0.01) > ALL_ALIKE:
             said.append(
-                f"The kernel {name!r} sees all rows as alike (median similarity {median:.4g}): it hardly "
-                "tells them apart; use a larger gamma."
+                f"The kernel {name!r} sees all rows as alike (median similarity above {ALL_ALIKE}): "
+                "it hardly tells them apart; use a larger gamma."
             )
     return said
 

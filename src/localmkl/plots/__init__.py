@@ -6,51 +6,21 @@ extra ``localmkl[plots]``. Models with ``gate="groups"`` whose rows hold no colu
 `groups` wherever rows are given.
 """
 
-from localmkl.plots.canvas import (
-    ACCENT,
-    MARKERS,
-    PALETTE,
-    SHARED,
-)
-from localmkl.plots.comparing import plot_comparison
 from localmkl.plots.letters import (
-    BASES,
-    GREY,
-    RESIDUES,
-    draw_letters,
     letter_colors,
     plot_logo,
-    plot_positions,
     stack_letters,
 )
 from localmkl.plots.models import (
-    clearest_first,
-    plot_convergence,
-    plot_learning_curves,
-    plot_map,
-    plot_memberships,
+    plot_effects,
     plot_reliability,
     plot_weights,
 )
 
 __all__ = [
-    "ACCENT",
-    "BASES",
-    "GREY",
-    "MARKERS",
-    "PALETTE",
-    "RESIDUES",
-    "SHARED",
-    "clearest_first",
-    "draw_letters",
     "letter_colors",
-    "plot_comparison",
-    "plot_convergence",
-    "plot_learning_curves",
+    "plot_effects",
     "plot_logo",
-    "plot_map",
-    "plot_memberships",
-    "plot_positions",
     "plot_reliability",
     "plot_weights",
     "stack_letters",

@@ -12,11 +12,6 @@ PALETTE = ("#0f62a6", "#c25e00", "#0a7f5c", "#a03b86", "#5b6470", "#7a6a00", "#2
 
 MARKERS = "osD^vPX*"
 
-ACCENT = PALETTE[0]
-
-SHARED = "#c8ccd2"
-"""Colour of what all samples share: lighter than any cluster or class, which it is not."""
-
 
 def axes_or_new(ax: Axes | None) -> Axes:
     """Return Axes as they were given, or new ones of a figure of their own."""

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from numpy.typing import ArrayLike, NDArray
 
-    from localmkl.estimators.base import BaseMKL
 
 BASES = {"A": 2, "C": 0, "G": 1, "T": 7, "U": 7}
 RESIDUES = {
@@ -34,62 +33,6 @@ RESIDUES = {
 
 GREY = 4
 """The palette's colour of all other letters."""
-
-
-def plot_positions(
-    model: BaseMKL,
-    X: Any,
-    *,
-    label: Any = None,
-    column: str | int | None = None,
-    view: str | None = None,
-    groups: ArrayLike | None = None,
-    ax: Axes | None = None,
-) -> Axes:
-    """Draw how much each position of the sequences moves the decision, one line per cluster or group.
-
-    That is the standard deviation, over the samples whose main cluster it is, of the position's contribution:
-    a letter that says the same about every sample has no importance.
-
-    Parameters
-    ----------
-    model : fitted estimator with `WeightedDegree` kernels
-    X : rows
-    label : optional
-        The class whose decision is meant; the last by default.
-    column : str or int, optional
-    view : str, optional
-        As in `position_contributions`; samples that lack the view are left out.
-    groups : array-like of shape (n_samples,), optional
-    ax : matplotlib Axes, optional
-
-    Returns
-    -------
-    matplotlib Axes
-
-    Examples
-    --------
-    >>> from localmkl import MKLClassifier
-    >>> from localmkl.datasets import load_splice
-    >>> from localmkl.kernels import WeightedDegree
-    >>> X, y, _ = load_splice("EI")
-    >>> X, y = X[:1000:20], y[:1000:20]
-    >>> model = MKLClassifier([WeightedDegree(3)]).fit(X, y)
-    >>> plot_positions(model, X).get_xlabel()
-    'position'
-    """
-    X = with_groups(X, groups)
-    values = decision_part(model, position_contributions(model, X, column=column, view=view), label)
-    clusters, names = main_clusters(model, X)
-    clusters = np.where([text is None for text in sequences_of(model, X, column, view)[0]], -1, clusters)
-    ax = axes_or_new(ax)
-    for j in np.unique(clusters[clusters >= 0]):
-        line = values[clusters == j].std(axis=0)
-        at = np.arange(1, len(line) + 1)
-        ax.plot(at, line, color=PALETTE[j % len(PALETTE)], drawstyle="steps-mid", label=names[j])
-    ax.set(xlabel="position", ylabel="importance", title="Importance of positions", ylim=(0, None))
-    ax.legend(frameon=False)
-    return ax
 
 
 def plot_logo(

@@ -1,0 +1,110 @@
+"""What matters, and where: effects in all groups or clusters, and those of one alone.
+
+A column (or kernel) matters in a group by its share of the variance of the decisions for its rows, through
+all parts of the model: how a model splits an effect between its shared part and a group says little. It
+matters everywhere by its share among the rows of the groups in which it is not clearly stronger than elsewhere.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import expit
+
+from localmkl._types import Bools, Floats, Ints
+from localmkl.explain.effects import centred, variance_shares
+
+
+@dataclass(frozen=True)
+class Places:
+    """Effects everywhere, in the first row, and in each group, all of shape (n_decisions, 1 + n_groups, n_columns).
+
+    Parameters
+    ----------
+    shares, errors : ndarray
+        Shares of the variance of decisions for the rows of the place, and their standard errors for models that
+        are fitted to other rows of the same kind.
+    evidence : ndarray
+        How many standard errors what a column adds goes along with the targets of rows that were held out.
+    excess : ndarray
+        How many standard errors a group's share lies above that of the other groups; infinite everywhere.
+    """
+
+    shares: np.ndarray
+    errors: np.ndarray
+    evidence: np.ndarray
+    excess: np.ndarray
+
+    def interval(self, reach: float = 1.96) -> tuple[Floats, Floats]:
+        """Return the ends of the intervals of the shares, by their log-odds; 95 % by default."""
+        inside = np.clip(self.shares, 0.001, 0.999)
+        odds, half = np.log(inside / (1.0 - inside)), reach * self.errors / (inside * (1.0 - inside))
+        return np.minimum(expit(odds - half), self.shares), np.maximum(expit(odds + half), self.shares)
+
+    def sure(self, least_share: float = 0.05, stronger: float = 1.64) -> Bools:
+        """Return which of these can be relied on for new rows.
+
+        Of these the interval of the share lies above `least_share`; in a group the effect is clearly stronger
+        than elsewhere, too. Where targets of held-out rows give no evidence, the interval is wide.
+        """
+        return (self.interval()[0] > least_share) & (self.excess > stronger)
+
+
+def places_of(
+    values: Floats, totals: Floats, targets: Floats, local: Floats, strata: Ints, stronger: float = 1.64
+) -> Places:
+    """Return effects everywhere and in each group.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n, n_decisions, n_columns)
+        What each column or kernel adds to the decisions, over all parts of the model.
+    totals, targets : ndarray of shape (n, n_decisions)
+        The decisions, and the targets.
+    local : ndarray of shape (n, n_groups)
+        Memberships; rows sum to one.
+    strata : ndarray of int of shape (n,)
+        Folds.
+    stronger : float, default=1.64
+        Standard errors from which on an effect is clearly stronger in a group than elsewhere.
+    """
+    every, n_groups = np.ones(len(values)), local.shape[1]
+    groups = local.T if n_groups > 1 else ()
+    found = [_effect(values, totals, targets, weights, strata) for weights in (every, *groups)]
+    shares, errors, evidence = (np.stack(one, axis=1) for one in zip(*found, strict=True))
+    excess = np.full(shares.shape, np.inf)
+    for g, weights in enumerate(groups, start=1):
+        others, error, _ = _effect(values, totals, targets, 1.0 - weights, strata)
+        spread = np.hypot(errors[:, g], error)
+        excess[:, g] = (shares[:, g] - others) / np.where(spread > 0.0, spread, np.inf)
+    own = excess[:, 1:] > stronger
+    for p, c in zip(*np.nonzero(own.any(axis=1) & ~own.all(axis=1)), strict=True) if n_groups > 1 else ():
+        rest, one = local[:, ~own[p, :, c]].sum(axis=1), np.s_[:, p : p + 1]
+        elsewhere = _effect(values[one][..., c : c + 1], totals[one], targets[one], rest, strata)
+        for kept, value in zip((shares, errors, evidence), elsewhere, strict=True):
+            kept[p, 0, c] = value[0, 0]
+    return Places(shares, errors, evidence, excess)
+
+
+def _effect(
+    values: Floats, totals: Floats, targets: Floats, weights: Floats, strata: Ints
+) -> tuple[Floats, Floats, Floats]:
+    """Return shares among weighted rows, their errors and their evidence, (n_decisions, n_columns).
+
+    Errors hold that of the rows and that of the training. The latter is estimated from the evidence z: what a
+    column adds is some b times its values, b has the relative error 1 / z, and a share r is b^2 / (b^2 + rest),
+    whose error is 2 r (1 - r) / z.
+    """
+    shares, errors = variance_shares(values, totals, weights, strata)
+    evidence = _evidence(values, targets, weights, strata)
+    training = 2.0 * np.abs(shares) * np.maximum(1.0 - shares, 0.05) / np.maximum(evidence, 0.5)
+    return shares, np.hypot(errors, training), evidence
+
+
+def _evidence(values: Floats, targets: Floats, weights: Floats, strata: Ints) -> Floats:
+    """Return the covariance of values and targets among weighted rows, in standard errors."""
+    products = centred(values, weights, strata) * centred(targets, weights, strata)[..., None]
+    products *= weights[:, None, None]
+    spread = np.sqrt((products**2).sum(axis=0))
+    return products.sum(axis=0) / np.where(spread > 0.0, spread, np.inf)
