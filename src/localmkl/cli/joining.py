@@ -110,7 +110,7 @@ def read_joined(files, asked, *, labelled):
     numbers, said = _samples(found, parts, labels if labelled else None)
     without = [name for name in numbers if labelled and asked.groups is not None and name not in groups]
     if without:
-        raise ValueError(f"Every sample must have a group in {asked.groups!r}, not so {counted(without)}.")
+        raise ValueError(f"Every sample must have a group, {asked.groups!r} has none of {counted(without)}.")
     views = {}
     for view, part in parts.items():
         rows = np.array([row for row, name in enumerate(part.names) if name in numbers], dtype=int)
@@ -180,7 +180,7 @@ def _read_omics(view, path, asked):
         found[view if own == "X" else own] = part  # the one view of an .h5ad file is called as the file
     y, groups = (written(obs[name]) if name in obs.columns else None for name in (asked.target, asked.groups))
     if y is not None or groups is not None:
-        found[f"obs of {path.name}"] = Content(path, TABLE, None, y, names, groups=groups)
+        found[f"obs of {path.name}"] = Content(path, TABLE, None, y, names, groups=groups, obs=known)
     return found
 
 
