@@ -113,6 +113,13 @@ def test_fit_and_predict_take_gaps_without_options(call, cohort):
     assert len(pd.read_csv("p.csv")) == NEW
 
 
+def test_numbers_that_may_stand_for_gaps_are_said(tmp_path):
+    frame = pd.DataFrame({"bp": [120, -9, 131, -9], "change": [-9, -3, 4, 1], "state": ["sick", "well"] * 2})
+    frame.to_csv(tmp_path / "heart.csv", index=False)
+    content = read_labelled(tmp_path / "heart.csv", Asked(target="state"))
+    assert "-9 may stand for a gap in bp; if so, leave these fields empty." in content.notes
+
+
 def test_a_slip_in_a_column_of_numbers_is_named_with_its_line(cohort):
     frame = pd.read_csv("t.csv", dtype=str, keep_default_na=False)
     frame.loc[50, "crp"] = "<5"

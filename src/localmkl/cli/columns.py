@@ -200,6 +200,15 @@ def codes(frame):
     ]
 
 
+def gap_codes(frame):
+    """Return columns by the number that may stand for a gap in them: -9, -99 ..., if no other is negative."""
+    found: dict[int, list] = {}
+    for name, low in frame[numeric_names(frame)].min().items():
+        if low in (-9, -99, -999, -9999) and not ((frame[name] < 0) & (frame[name] != low)).any():
+            found.setdefault(int(low), []).append(name)
+    return found
+
+
 def remarks(content):
     """Return what is to be said of the columns of a table: which are left out, and which may be codes."""
     found = []
@@ -209,7 +218,10 @@ def remarks(content):
         if why == NAMES and content.names is not None:
             hint = ""
         found.append(f"Left out ({why}): {listed(names)}{hint}.")
-    if maybe := codes(content.used().rows):
+    frame = content.used().rows
+    for mark, names in gap_codes(frame).items():
+        found.append(f"{mark} may stand for a gap in {listed(names)}; if so, leave these fields empty.")
+    if maybe := codes(frame):
         found.append(
             f"Few different whole numbers, read as numbers: {listed(maybe)}; --categories "
             f"{shlex.quote(','.join(maybe))} reads them as categories."
