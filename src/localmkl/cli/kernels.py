@@ -7,7 +7,7 @@ from typing import Any
 
 from localmkl._checks import listed
 from localmkl._spelling import meant
-from localmkl.cli.columns import as_read, columns_of, numeric_names, word_names
+from localmkl.cli.columns import as_read, numeric_names, word_names
 from localmkl.cli.files import GRAMS, MATRIX, SEQUENCES, TABLE, Content
 from localmkl.cli.voice import Misuse
 from localmkl.cli.words import parse_kernels
@@ -75,7 +75,8 @@ def _chosen(content, spec, gate, impute):
     from localmkl.kernels import default_kernels, short_names
 
     if spec is None:
-        kernels = default_kernels(content.used().rows, impute=impute)
+        content = content.used()
+        kernels = default_kernels(content.rows, impute=impute)
     else:
         kernels = [kernel for wanted in parse_kernels(spec) for kernel in _make(content, wanted, impute)]
     gates = (
@@ -175,11 +176,9 @@ def _matching(content, wanted):
 def with_used(content, kernels):
     """Return what kernels read, alone and as they read it, and the views that none reads."""
     if content.kind == TABLE:
-        used = {
-            *columns_of(kernels, content.rows.columns),
-            *(getattr(one, "column", None) for one in kernels),
-        }
-        content = as_read(content, [name for name in content.rows.columns if name in used], kernels)
+        from localmkl.kernels.defaults import columns_read
+
+        content = as_read(content, columns_read(kernels, list(content.rows.columns)), kernels)
         for kernel in kernels:
             if getattr(kernel, "columns", None) == list(content.rows.columns):
                 kernel.set_params(columns=None)  # all there are: thousands of names need not be kept
