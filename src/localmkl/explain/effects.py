@@ -351,6 +351,8 @@ def kernel_columns(model: BaseMKL, places: dict[str, Place]) -> list[int]:
     [-1, 1]
     """
     numbers, found = {name: c for c, name in enumerate(places)}, []
+    if not places:
+        return [-1] * len(model.factors_)
     for kernel, view in zip(bare_kernels(model), kernel_views(model), strict=True):
         own = getattr(kernel, "columns", None)
         only = own[0] if isinstance(own, list | tuple) and len(own) == 1 else own
