@@ -241,7 +241,10 @@ class HeldOut:
         return sorted(every, key=lambda matter: -matter.share)
 
     def where(self, by: str | None = None) -> Effects:
-        """Return effects by place: everywhere first, then in each group or cluster, by all parts of the model."""
+        """Return effects by place: everywhere first, then in each group or cluster.
+
+        All parts of the model are summed. `matters` lists the same.
+        """
         found, names = self._places(by)
         parts = [EVERYWHERE, *self.parts[int(self.shared) :]][: found.shares.shape[1]]
         return Effects(found.shares, found.shares, found.errors, self.decided, parts, names)

@@ -1,8 +1,8 @@
 """What matters, and where: effects in all groups or clusters, and those of one alone.
 
-A column (or kernel) matters in a group by its share of the variance of the decisions for its rows, through
-all parts of the model: how a model splits an effect between its shared part and a group says little. It
-matters everywhere by its share among the rows of the groups in which it is not clearly stronger than elsewhere.
+A column (or kernel) matters in a group by its share of the variance of the decisions for the rows of the
+group, through all parts of the model. It matters everywhere by its share among the rows of the groups in which
+it is not clearly stronger than elsewhere.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from localmkl.explain.effects import centred, variance_shares
 
 @dataclass(frozen=True)
 class Places:
-    """Effects everywhere, in the first row, and in each group, all of shape (n_decisions, 1 + n_groups, n_columns).
+    """Effects everywhere (the first place) and in each group, of shape (n_decisions, n_places, n_columns).
 
     Parameters
     ----------
     shares, errors : ndarray
-        Shares of the variance of decisions for the rows of the place, and their standard errors for models that
-        are fitted to other rows of the same kind.
+        Shares of the variance of decisions for the rows of the place, and their standard errors for models
+        that are fitted to other rows of the same kind.
     excess : ndarray
         How many standard errors the share in a group lies above that in the others; not above zero where what
         the column adds does not vary more, too. Everywhere: how many the share lies above zero if the group
