@@ -67,7 +67,7 @@ $(VENV)/bin/pip:
 	$(BIN)/python -m pip install --quiet --upgrade pip
 
 $(VENV)/.run: pyproject.toml | $(VENV)/bin/pip
-	$(BIN)/python -m pip install --quiet --editable '.[frames,report]'
+	$(BIN)/python -m pip install --quiet --editable '.[frames]'
 	touch $@
 
 $(VENV)/.dev: pyproject.toml $(VENV)/.run

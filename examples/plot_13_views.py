@@ -97,12 +97,11 @@ said_by = model.contributions(X[[lacking]]).sum(axis=1)[0]
 pd.Series(said_by, ["rna, line", "rna, Gaussian", "age", "stage", "notes"]).round(3)
 
 # %%
-# The report says who has which view, how good predictions are by pattern of missing views, and what dropping
-# incomplete patients would have lost.
+# The report says who has which view, and how good predictions are by the views that patients have.
 
-path = write_report(model, folder / "report.html", X=X, y=y, names=patients, cv=2)
+path = write_report(model, folder / "report.html", X, y, names=patients, cv=2)
 print(path.name)
 
 # %%
 # Here incomplete patients are worth three points, for complete patients too. It need not be so: where the
-# view that some lack says nearly everything, a model of the complete ones can be better. The report compares.
+# view that some lack says nearly everything, a model of the complete ones can be better.

@@ -1,35 +1,47 @@
-"""The report in a browser: no errors, no network, hovering, keyboard, day and night, phone and paper."""
+"""The report in a browser: no errors, no network, day and night, phone and paper, what can be moved."""
 
 import shutil
 from contextlib import contextmanager
 
 import numpy as np
+import pandas as pd
 import pytest
+from sklearn.metrics import recall_score
 
-from localmkl import CLMKLClassifier
+from localmkl import CLMKLClassifier, MKLClassifier
 from localmkl.datasets import load_splice
-from localmkl.explain import kernel_contributions
-from localmkl.kernels import WeightedDegree
+from localmkl.inference.heldout import held_out
+from localmkl.kernels import RBF, Linear, WeightedDegree
 from localmkl.report import write_report
 
 playwright = pytest.importorskip("playwright.sync_api", reason="needs playwright to drive a browser")
-pytest.importorskip("altair", reason="the report needs altair, the extra localmkl[report]")
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 pytestmark = pytest.mark.skipif(BROWSER is None, reason="needs chromium on the path")
 
-POINTS, RINGS = "#chart-map .layer_0_marks path", "#chart-map .layer_1_marks path"
+
+@pytest.fixture(scope="module")
+def patients(tmp_path_factory):
+    """The report on eight hospitals with long names, and what it is made from."""
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal(size=(320, 3)), columns=["age", "a_column_with_quite_a_long_name", "bmi"])
+    X["sex"] = rng.choice(["female", "male"], 320)
+    X["hospital"] = np.repeat([f"University Hospital {name}" for name in "ABCDEFGH"], 40)
+    y = np.where(X["age"] + X["bmi"] * (X["hospital"] < "University Hospital C") > 0.3, "readmitted", "home")
+    kernels = [Linear(columns=[name]) for name in X.columns[:3]] + [RBF(columns=list(X.columns[:3]))]
+    model = CLMKLClassifier(kernels, gate="groups", groups="hospital", shared=0.5, loss="log_loss").fit(X, y)
+    path = tmp_path_factory.mktemp("browser") / "patients.html"
+    names = [f"patient {i}" for i in range(320)]
+    write_report(model, path, X, y, names=names, cv=2)
+    return path, held_out(model, X, y, n_folds=2)
 
 
 @pytest.fixture(scope="module")
-def report(tmp_path_factory):
-    X, y, names = load_splice("EI")
-    chosen = np.concatenate([np.flatnonzero(y == 1)[:60], np.flatnonzero(y == -1)[:60]])
-    X, y, names = X[chosen], np.where(y[chosen] == 1, "donor", "other"), names[chosen]
-    model = CLMKLClassifier([WeightedDegree(d) for d in (1, 2, 4)], n_clusters=2, random_state=0)
-    model.fit(X[::2], y[::2])
-    path = tmp_path_factory.mktemp("browser") / "report.html"
-    write_report(model, path, X=X[1::2], y=y[1::2], train=(X[::2], y[::2]), names=names[1::2])
-    return path, model, X[1::2], names[1::2]
+def sequences(tmp_path_factory):
+    X, y, _ = load_splice("EI")
+    chosen = np.concatenate([np.flatnonzero(y == 1)[:40], np.flatnonzero(y == -1)[:40]])
+    model = MKLClassifier([WeightedDegree(d) for d in (1, 2)]).fit(X[chosen], y[chosen])
+    path = tmp_path_factory.mktemp("browser") / "sequences.html"
+    return write_report(model, path, X[chosen], y[chosen], cv=2)
 
 
 @pytest.fixture(scope="module")
@@ -42,128 +54,122 @@ def browser():
 
 @contextmanager
 def opened(browser, path, **options):
-    """Yield the drawn page; whatever the console says or the page asks the network for is an error."""
-    usual = {"viewport": {"width": 1100, "height": 900}, "reduced_motion": "reduce"}
-    context = browser.new_context(**{**usual, **options})
+    """Yield the drawn page; a word on the console or a request to the network is an error."""
+    context = browser.new_context(**{"viewport": {"width": 1280, "height": 900}, **options})
     page = context.new_page()
-    said, asked = [], []
+    said, wanted = [], []
     page.on("console", lambda message: said.append(message.text))
     page.on("pageerror", lambda error: said.append(str(error)))
-    page.on("request", lambda request: asked.append(request.url))
+    page.on("request", lambda request: wanted.append(request.url))
     page.goto(path.as_uri())
     page.wait_for_selector("body[data-drawn]")
     yield page
     assert said == []
-    assert asked == [path.as_uri()]
+    assert wanted == [path.as_uri()]
     context.close()
 
 
-def test_every_figure_is_drawn_without_a_word_on_the_console_or_the_network(browser, report):
-    with opened(browser, report[0], offline=True) as page:
-        charts = page.locator("[data-chart]")
-        assert charts.count() == 8
-        for k in range(charts.count()):
-            assert charts.nth(k).locator("svg path").count() > 3
-        assert page.locator(POINTS).count() == 60
+OUTSIDE = """width => [...document.querySelectorAll("body *")].filter(one => {
+  const box = one.getBoundingClientRect();
+  return box.width && box.right > width + 1 && !one.closest(".scroll, .skip");
+}).map(one => one.outerHTML.slice(0, 80))"""
+
+OVERLAPS = """() => [...document.querySelectorAll("svg")].flatMap(svg => {
+  const texts = [...svg.querySelectorAll("text:not(.letter)")];
+  const boxes = texts.map(one => [one.textContent, one.getBoundingClientRect()]);
+  return boxes.flatMap(([name, a], i) => boxes.slice(i + 1).filter(([, b]) =>
+    Math.min(a.right, b.right) - Math.max(a.left, b.left) > 1 &&
+    Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) > 2
+  ).map(([other]) => [name, other]));
+})"""
+
+CUT = """() => [...document.querySelectorAll("svg text")].filter(one => {
+  const [box, whole] = [one.getBoundingClientRect(), one.closest("svg").getBoundingClientRect()];
+  return box.left < whole.left - 1 || box.right > whole.right + 1 || box.bottom > whole.bottom + 1;
+}).map(one => one.textContent)"""
 
 
-def test_hovering_shows_the_sample_and_its_kernels(browser, report):
-    path, model, X, names = report
+@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize("which", ["patients", "sequences"])
+def test_nothing_is_cut_nothing_overlaps_and_tables_scroll_in_their_boxes(browser, request, which, width):
+    found = request.getfixturevalue(which)
+    path = found[0] if which == "patients" else found
+    with opened(browser, path, viewport={"width": width, "height": 844}, offline=True) as page:
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        assert page.evaluate(OUTSIDE, width) == []
+        page.evaluate("document.querySelectorAll('details').forEach(one => { one.open = true; })")
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        assert page.evaluate(OVERLAPS) == []
+        assert page.evaluate(CUT) == []
+
+
+def test_the_threshold_moves_the_figures_and_the_dot(browser, patients):
+    path, held = patients
+    truth, given = held.y == "readmitted", held.probabilities()
     with opened(browser, path) as page:
-        values = page.evaluate(
-            "JSON.parse(document.getElementById('data').textContent).charts.map.data.values"
-        )
-        # The sample farthest to the left has no other one on top of it.
-        k = min(range(len(values)), key=lambda i: values[i]["x"])
-        page.locator(POINTS).nth(k).scroll_into_view_if_needed()
-        page.wait_for_timeout(100)  # scrolling hides the tooltip
-        page.locator(POINTS).nth(k).hover()
-        page.wait_for_selector("#tooltip", state="visible")
-        panel = page.inner_text("#map-panel")
-        assert names[k] in panel
-        assert X[k] in panel
-        for name, part in zip(
-            ("degree 1", "degree 2", "degree 4"), kernel_contributions(model, X)[k], strict=True
-        ):
-            assert f"{name}\n{part:+.2f}" in panel
-        assert names[k] in page.inner_text("#tooltip")
-        page.mouse.move(5, 5)
-        page.wait_for_selector("#tooltip", state="hidden")
+        before = page.get_attribute("#roc-point", "cx")
+        page.focus("#threshold")
+        for _ in range(20):
+            page.keyboard.press("ArrowLeft")
+        assert page.inner_text("#threshold-value") == "0.30"
+        for place, label in (("sensitivity", True), ("specificity", False)):
+            share = recall_score(truth, given >= 0.3, pos_label=label)
+            assert page.inner_text(f"#at-{place}") == f"{100 * share:.0f}\N{NO-BREAK SPACE}%"
+        assert page.inner_text("#at-tp") == str(int((truth & (given >= 0.3)).sum()))
+        assert page.get_attribute("#roc-point", "cx") != before
 
 
-def test_colours_can_be_switched_from_the_keyboard(browser, report):
-    with opened(browser, report[0]) as page:
-
-        def fills():
-            return page.locator(POINTS).evaluate_all("es => es.map(e => e.getAttribute('fill'))")
-
-        seen, legends = [], []
-        page.focus("#map-mode")
-        for _ in range(6):  # cluster, class, predicted class and three kernels
-            page.wait_for_timeout(50)
-            seen.append(fills())
-            legends.append(page.inner_text("#map-legend"))
-            page.keyboard.press("ArrowDown")
-        assert {color.rstrip("-0123456789)") for color in seen[0] + seen[1]} == {"var(--group"}
-        assert all(color.startswith("var(--swing-") for kernel in seen[3:] for color in kernel)
-        assert seen[0] != seen[1]
-        assert seen[3] != seen[5]
-        assert legends[0] == "cluster 1\ncluster 2"
-        assert legends[1] == "donor\nother"
-        assert "speaks for donor" in legends[3]
+def test_a_row_is_found_by_its_name_and_shows_what_moved_it(browser, patients):
+    path, held = patients
+    with opened(browser, path) as page:
+        page.fill("#row-search", "patient 17")
+        shown = page.inner_text("#row-panel")
+        assert shown.startswith("patient 17, hospital University Hospital A: predicted")
+        moved = held.contributions[17, 0].sum(axis=0)
+        largest = int(np.argmax(np.abs(moved)))
+        assert f"{held.kernels[largest]}\n{moved[largest]:+.2f}" in shown
+        page.fill("#row-search", "nobody")
+        assert page.inner_text("#row-panel") == "No row has this name."
 
 
-def test_samples_can_be_chosen_from_the_keyboard(browser, report):
-    with opened(browser, report[0]) as page:
-        rings = page.locator(RINGS)
-        assert rings.count() == 0
-        page.focus("#map-sample")
-        page.keyboard.press("ArrowDown")
-        page.keyboard.press("ArrowDown")
-        page.wait_for_timeout(50)
-        assert rings.count() == 1
-        assert report[3][1] in page.inner_text("#map-panel")
-
-
-def test_tables_open_and_links_lead_to_sections(browser, report):
-    with opened(browser, report[0]) as page:
-        assert not page.locator("#figure-weights table").is_visible()
-        page.locator("#figure-weights summary").click()
-        assert page.locator("#figure-weights table").is_visible()
+def test_links_lead_to_sections_and_tables_open(browser, patients):
+    with opened(browser, patients[0]) as page:
         targets = page.locator("nav a").evaluate_all("es => es.map(e => e.getAttribute('href'))")
-        assert len(targets) == 10
+        assert len(targets) == 6
         assert all(page.locator(target).count() == 1 for target in targets)
-        names = page.locator("[role=img]").evaluate_all("es => es.map(e => e.getAttribute('aria-label'))")
-        assert all(len(name) > 40 for name in names)
+        assert not page.locator("#made table").first.is_visible()
+        page.locator("#made summary").first.click()
+        assert page.locator("#made table").first.is_visible()
 
 
-def test_night_is_dark_and_so_are_the_figures(browser, report):
-    grounds = {}
+def test_night_is_dark_and_so_are_the_figures(browser, patients):
+    grounds = []
     for theme in ("light", "dark"):
-        with opened(browser, report[0], color_scheme=theme) as page:
-            colors = [
-                page.locator(place).first.evaluate("(e, key) => getComputedStyle(e)[key]", key)
-                for place, key in (("body", "backgroundColor"), ("body", "color"), (POINTS, "fill"))
-            ]
-            assert len(set(colors)) == 3
-            grounds[theme] = colors
-    assert all(day != night for day, night in zip(*grounds.values(), strict=True))
+        with opened(browser, patients[0], color_scheme=theme) as page:
+            places = (
+                ("body", "backgroundColor"),
+                ("body", "color"),
+                ("polyline", "stroke"),
+                ("td.deep", "color"),
+            )
+            style = "(e, key) => getComputedStyle(e)[key]"
+            grounds.append([page.locator(place).first.evaluate(style, key) for place, key in places])
+    assert all(day != night for day, night in zip(*grounds, strict=True))
 
 
-def test_a_phone_needs_no_sideways_scrolling(browser, report):
-    with opened(browser, report[0], viewport={"width": 390, "height": 844}, has_touch=True) as page:
-        assert page.evaluate("document.documentElement.scrollWidth") <= 390
-        for k in range(page.locator("[data-chart] svg").count()):
-            assert page.locator("[data-chart] svg").nth(k).bounding_box()["width"] <= 350
-        page.locator("#chart-map").scroll_into_view_if_needed()
-        page.locator(POINTS).nth(7).tap(force=True)
-        assert "What each kernel adds" in page.inner_text("#map-panel")
-
-
-def test_paper_is_light_and_has_no_controls(browser, report):
-    with opened(browser, report[0], color_scheme="dark") as page:
+def test_paper_is_light_and_has_no_controls(browser, patients):
+    with opened(browser, patients[0], color_scheme="dark") as page:
         page.emulate_media(media="print")
         assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
-        for control in ("nav", ".controls", "#map-panel", "summary"):
+        for control in ("nav", "#threshold", ".search", "summary"):
             assert not page.locator(control).first.is_visible()
         assert page.pdf(format="A4").startswith(b"%PDF")
+
+
+def test_without_scripts_all_is_there_but_the_search(browser, patients):
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto(patients[0].as_uri())
+    assert page.locator("svg polyline").count() > 5
+    assert page.inner_text("#at-sensitivity").endswith("%")
+    context.close()

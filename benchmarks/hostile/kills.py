@@ -270,7 +270,7 @@ def _program():
 
 def serve():
     """Fork a process for each request, and say how those before have ended."""
-    for name in ("skops.io", "altair", "jinja2", "vl_convert", "pandas", "localmkl.backends.compiled"):
+    for name in ("skops.io", "pandas", "localmkl.backends.compiled"):
         import_module(name)
     for name in ("cli.train", "model_selection", "report.sections"):
         import_module(f"localmkl.{name}")

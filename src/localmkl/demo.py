@@ -59,24 +59,12 @@ def run_demo(
     console.print(_weights_table("MKL", models["MKL"]))
     console.print(_weights_table("CLMKL", models["CLMKL"]))
     console.print("MKL must give one answer to 'which view matters?'; CLMKL gives one for each cluster.\n")
-    try:
-        path = write_report(
-            models["CLMKL"],
-            report,
-            X=X_test,
-            y=y_test,
-            train=(X, y),
-            kernel_names=VIEW_NAMES,
-            title="Three groups, each with its own informative view",
-            seconds=seconds["CLMKL"],
-            random_state=seed,
-        )
-    except ImportError as missing:
-        console.print(str(missing), markup=False)
-    else:
-        console.print(
-            f"The model as a report: {Path(path).resolve()}", soft_wrap=True, highlight=False, markup=False
-        )
+    title = "Three clusters, each with its own informative view"
+    path = write_report(
+        models["CLMKL"], report, X_test, y_test, train=(X, y), title=title, random_state=seed
+    )
+    text = f"The model as a report: {Path(path).resolve()}"
+    console.print(text, soft_wrap=True, highlight=False, markup=False)
     return models
 
 

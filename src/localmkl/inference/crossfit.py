@@ -14,7 +14,7 @@ from sklearn.model_selection import KFold, StratifiedKFold, check_cv
 
 from localmkl._sklearn import count_rows, split_rows
 from localmkl._types import Floats, Ints, Rows, Targets
-from localmkl.estimators.groups import Grouped, as_groups
+from localmkl.estimators.groups import Grouped, as_groups, with_groups
 from localmkl.explain import (
     bare_kernels,
     groups_of,
@@ -91,7 +91,8 @@ class CrossFit:
         places = {} if is_precomputed(model) else numbered_columns(X)
         own = getattr(model, "groups", None) if reads else None
         places = {name: place for name, place in places.items() if not _holds(own, name)}
-        grams = SharedGrams(clone(model)._check_rows(X, reset=True), in_files=False)
+        cross = is_precomputed(model) and len(X) != np.shape(model.dual_coef_)[-1]  # Grams of new rows
+        grams = SharedGrams(X if cross else clone(model)._check_rows(X, reset=True), in_files=False)
         return cls(model, X, y, beside, labels, places if len(places) <= most_columns else {}, seed, grams)
 
     def splits(self, folds: Any, n_folds: int, max_rows: int) -> tuple[list[Split], str]:
@@ -227,7 +228,8 @@ class Fold:
         if model is None:
             model, parts, rows = self.fit({})
         else:
-            rows = fits.part(self.test, self.train)
+            cross = is_precomputed(model)
+            rows = with_groups(fits.X, fits.beside) if cross else fits.part(self.test, self.train)
             parts = parts_of(model, rows)
         order = self._order(model)
         found = {

@@ -1,4 +1,4 @@
-"""A fitted model as one HTML file that anybody can read: `write_report`."""
+"""A fitted model as one HTML page that needs no network: `write_report`."""
 
 from localmkl.report.page import write_report
 

@@ -1,81 +1,39 @@
-"""Numbers as readers want them, and the pieces a section is made of."""
+"""Numbers and lists in words."""
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import Any, TypeAlias
+from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 
-Spec: TypeAlias = dict[str, Any]
-"""A Vega specification."""
+METRICS = {
+    "roc_auc": "AUC",
+    "accuracy": "accuracy",
+    "balanced_accuracy": "balanced accuracy",
+    "log_loss": "log loss",
+    "brier": "Brier score",
+    "r2": "R²",
+    "rmse": "RMSE",
+    "mae": "mean absolute error",
+    "pinball": "pinball loss",
+}
+"""Names of metrics for readers."""
 
-PlainRows: TypeAlias = list[dict[str, Any]]
-"""Rows of plain data, as JSON has them."""
-
-LONG = 1e9
-"""Numbers from here on are written with an exponent: so many digits are counted, not read."""
-
-
-@dataclass(frozen=True)
-class Table:
-    """A table: its caption, the heads of its columns, its rows; folded ones open on a click."""
-
-    caption: str
-    head: list[str]
-    rows: list[list[Any]]
-    folded: bool = False
+PERCENT = frozenset(("accuracy", "balanced_accuracy"))
+"""Metrics that are written in percent."""
 
 
-@dataclass(frozen=True)
-class Figure:
-    """A figure: a title, a sentence on what is seen, the same in numbers, and a drawing.
-
-    Attributes
-    ----------
-    key : str
-        Unique on the page.
-    title, text : str
-    spec : dict or None
-        A Vega specification.
-    drawing : str
-        Markup to show instead.
-    table : Table or None
-        The numbers, for those who cannot or do not want to see the drawing.
-    """
-
-    key: str
-    title: str
-    text: str
-    spec: Spec | None = None
-    drawing: str = ""
-    table: Table | None = None
-    wide: bool = True
-
-
-@dataclass(frozen=True)
-class Section:
-    """A section: key, title, paragraphs, then figures and tables in turn."""
-
-    key: str
-    title: str
-    text: list[str]
-    blocks: Sequence[Figure | Table] = ()
-
-
-def percent(share: float, digits: int = 0) -> str:
+def percent(share: Any, digits: int = 0) -> str:
     r"""Return a share in percent.
 
     Examples
     --------
-    >>> percent(0.123), percent(0.123, 1), percent(0.001), percent(1e-8, 4)
-    ('12\xa0%', '12.3\xa0%', '0.1\xa0%', '1e-06\xa0%')
+    >>> percent(0.123), percent(0.123, 1), percent(0.001)
+    ('12\xa0%', '12.3\xa0%', '0.1\xa0%')
     """
     value = 100.0 * float(share)
     if digits == 0 and 0.0 < abs(value) < 0.95:
         digits = 1
-    if 0.0 < abs(value) < 0.5 * 10.0**-digits:  # never a zero by rounding
-        return f"{value:.0e}\N{NO-BREAK SPACE}%"
-    return f"{value:.{digits}f}\N{NO-BREAK SPACE}%"
+    return f"{round(value, digits) + 0.0:.{digits}f}\N{NO-BREAK SPACE}%"
 
 
 def brief(value: Any) -> str:
@@ -86,17 +44,15 @@ def brief(value: Any) -> str:
     >>> brief(1234), brief(0.12345), brief(3.0), brief(1.2e-7), brief(float("inf")), brief(1e300)
     ('1,234', '0.123', '3', '1.2e-07', 'infinity', '1e+300')
     """
-    if value is None:
-        return ""
-    if isinstance(value, str):
-        return value
-    if np.isinf(value):
-        return "infinity" if value > 0 else "-infinity"
-    if float(value).is_integer() and abs(value) < LONG:
+    if value is None or isinstance(value, str):
+        return value or ""
+    if not np.isfinite(value):
+        return "not known" if np.isnan(value) else "infinity" if value > 0 else "-infinity"
+    if float(value).is_integer() and abs(value) < 1e9:
         return f"{int(value):,}"
     if 0.0 < abs(value) < 1e-3:
         return f"{value:.1e}"
-    return f"{value:,.0f}" if 1000 <= abs(value) < LONG else f"{value:.3g}"
+    return f"{value:,.0f}" if 1000 <= abs(value) < 1e9 else f"{value:.3g}"
 
 
 def signed(value: float) -> str:
@@ -104,11 +60,11 @@ def signed(value: float) -> str:
 
     Examples
     --------
-    >>> signed(0.5), signed(-0.0012), signed(0.0), signed(-1e300)
-    ('+0.50', '-1.2e-03', '+0.00', '-1.0e+300')
+    >>> signed(0.5), signed(-0.0012), signed(-0.0)
+    ('+0.50', '-1.2e-03', '+0.00')
     """
-    value = float(value) + 0.0  # no "-0.00"
-    return f"{value:+.2f}" if value == 0.0 or 0.005 <= abs(value) < LONG else f"{value:+.1e}"
+    value = float(value) + 0.0
+    return f"{value:+.2f}" if value == 0.0 or 0.005 <= abs(value) < 1e9 else f"{value:+.1e}"
 
 
 def count(n: int, noun: str, plural: str | None = None) -> str:
@@ -116,27 +72,24 @@ def count(n: int, noun: str, plural: str | None = None) -> str:
 
     Examples
     --------
-    >>> count(1, "sample"), count(2000, "sample"), count(3, "class", "classes")
-    ('1 sample', '2,000 samples', '3 classes')
+    >>> count(1, "row"), count(2000, "row"), count(3, "class", "classes")
+    ('1 row', '2,000 rows', '3 classes')
     """
     return f"{n:,} {noun if n == 1 else plural or noun + 's'}"
 
 
-def listing(items: Iterable[Any], last: str = "and") -> str:
-    """Return items as one reads them out.
+def listing(items: Iterable[Any], last: str = "and", most: int = 8) -> str:
+    """Return items as one reads them out; of many the first ones.
 
     Examples
     --------
-    >>> listing(["a"]), listing(["a", "b"]), listing(["a", "b", "c"])
-    ('a', 'a and b', 'a, b and c')
+    >>> listing(["a"]), listing(["a", "b"]), listing("abcd", most=2)
+    ('a', 'a and b', 'a, b and 2 others')
     """
-    items = [str(item) for item in items]
-    return items[0] if len(items) == 1 else f"{', '.join(items[:-1])} {last} {items[-1]}"
-
-
-def sentence(text: str) -> str:
-    """Return a text with a capital first letter and a full stop."""
-    return f"{text[0].upper()}{text[1:]}."
+    texts = [str(item) for item in items]
+    if len(texts) > most + 1:
+        texts = [*texts[:most], f"{len(texts) - most:,} others"]
+    return texts[0] if len(texts) == 1 else f"{', '.join(texts[:-1])} {last} {texts[-1]}"
 
 
 def class_name(label: Any) -> str:
@@ -147,6 +100,32 @@ def class_name(label: Any) -> str:
     >>> class_name("donor"), class_name(1), class_name("")
     ('donor', 'class 1', "the class ''")
     """
-    if isinstance(label, str) and label.strip():
-        return label
-    return f"the class {label!r}" if isinstance(label, str) else f"class {label}"
+    if isinstance(label, str) and not label.strip():
+        return f"the class {label!r}"
+    return label if isinstance(label, str) and not label.lstrip("+-").isdigit() else f"class {label}"
+
+
+def written(metric: str, value: float, beside: float | None = None) -> str:
+    r"""Return the value of a metric as text, with as many digits as another one that stands beside it.
+
+    Examples
+    --------
+    >>> written("roc_auc", 0.7512), written("accuracy", 0.9), written("rmse", 54.321)
+    ('0.75', '90.0\xa0%', '54.3')
+    """
+    if not np.isfinite(value):
+        return "not known"
+    if metric in PERCENT:
+        return percent(value, 1)
+    fixed = metric in ("roc_auc", "r2")
+    digits = 2 if fixed and not 0.985 < (value if beside is None else beside) < 1.0 else 3
+    return f"{round(value, digits) + 0.0:.{digits}f}" if fixed or abs(value) < 1.0 else brief(value)
+
+
+def interval(metric: str, score: Any) -> str:
+    """Return the ends of the interval of a score as text, an empty one where there is none."""
+    if not (np.isfinite(score.low) and np.isfinite(score.high)):
+        return ""
+    low, high = (written(metric, end, score.value) for end in (score.low, score.high))
+    low = low.partition("\N{NO-BREAK SPACE}")[0]
+    return f"{low} to {high}".replace(" ", "\N{NO-BREAK SPACE}")
