@@ -25,7 +25,6 @@ from localmkl._checks import check_option
 from localmkl._sklearn import count_rows
 from localmkl._types import Array, Bools, Floats, Ints, Rows
 from localmkl.estimators.groups import Grouped, rows_of, with_groups
-from localmkl.estimators.seen import is_precomputed
 from localmkl.explain.models import (
     bare_kernels,
     cluster_names,
@@ -352,8 +351,8 @@ def kernel_columns(model: BaseMKL, places: dict[str, Place]) -> list[int]:
     [-1, 1]
     """
     numbers, found = {name: c for c, name in enumerate(places)}, []
-    if is_precomputed(model):
-        return [-1] * len(kernel_views(model))
+    if not places:
+        return [-1] * len(model.factors_)
     for kernel, view in zip(bare_kernels(model), kernel_views(model), strict=True):
         own = getattr(kernel, "columns", None)
         only = own[0] if isinstance(own, list | tuple) and len(own) == 1 else own
