@@ -429,8 +429,8 @@ def demo(
         run_demo(samples, seed)
 
 
-@_command(hidden=True, context_settings={"ignore_unknown_options": True, "allow_extra_args": True})
-def reproduce():
+@_command(hidden=True, context_settings={"ignore_unknown_options": True})
+def reproduce(words: Annotated[list[str] | None, typer.Argument(hidden=True)] = None):
     """Say where the paper's experiments went."""
     typer.echo(
         "The paper's experiments left the package; run `python -m reproduction` in its repository.", err=True
