@@ -2,6 +2,7 @@
 
 import csv
 import re
+import shlex
 
 import pytest
 from reproduction.catalogue import EXPERIMENTS
@@ -21,16 +22,16 @@ CURVE = ("CLMKL, p = 1", "MKL, p = 1")
 WAYS = [(f"coupled HLMKL, {way}", "UNIF", (50,)) for way in ("inductive", "transductive")]
 LEADS = {
     ACCEPTOR: [("CLMKL, transductive", "CLMKL, inductive", (50, 100, 200))],
-    f"{ACCEPTOR} --methods UNIF,coupled HLMKL": WAYS,
-    "transduction --data mouse --methods UNIF,coupled HLMKL": WAYS,
-    "splice --data acceptor-398 --methods UNIF,LMKL": [("LMKL", "UNIF", (50, 800))],
+    f'{ACCEPTOR} --methods UNIF "coupled HLMKL"': WAYS,
+    'transduction --data mouse --methods UNIF "coupled HLMKL"': WAYS,
+    "splice --data acceptor-398 --methods UNIF LMKL": [("LMKL", "UNIF", (50, 800))],
     "tss --data mouse": [(*CURVE, (50, 200, 1000))],
     "tss --data human": [(*CURVE, (50, 100, 1000))],
     "tss --data human-core": [(*CURVE, (50, 400, 1000))],
     "tss --data human-core-others": [(*CURVE, (50, 400, 1000))],
     "protein --data full": [(f"CL{label}", label, (311,)) for label in FOLDS],
     "images --data flowers17": [("CLMKL", "MKL", ("all",))],
-    "images --data flowers17 --methods MKL,LMKL": [("LMKL", "MKL", ("all",))],
+    "images --data flowers17 --methods MKL LMKL": [("LMKL", "MKL", ("all",))],
 }
 """Command of a verdict: the leads that its row states, in their order."""
 
@@ -39,7 +40,7 @@ def parts(command):
     name, *options = re.split(r" --\w+ ", command)
     experiment = EXPERIMENTS[name]
     source = experiment.sources[options[0] if options else next(iter(experiment.sources))]
-    return experiment, source, options[1].split(",") if len(options) > 1 else None
+    return experiment, source, shlex.split(options[1]) if len(options) > 1 else None
 
 
 def verdict(command):
