@@ -39,7 +39,12 @@ def write_patients():
     table["bp"] = rng.normal(128, 16, n).round()
     ranks = table.select_dtypes("number").rank(pct=True) - 0.5
     risk = 2 * ranks["age"] + 3 * ranks["crp"] + 0.8 * (table["smoking"] == "current")
-    special = {"Basel": ("creatinine", 6), "Lyon": ("lactate", 6), "Torino": ("hemoglobin", -6), "Graz": ("bp", 6)}
+    special = {
+        "Basel": ("creatinine", 6),
+        "Lyon": ("lactate", 6),
+        "Torino": ("hemoglobin", -6),
+        "Graz": ("bp", 6),
+    }
     for hospital, (column, size) in special.items():
         risk += size * ranks[column] * (table["hospital"] == hospital)
     table["outcome"] = np.where(risk + rng.logistic(size=n) > 0.3, "readmitted", "home")
@@ -89,10 +94,12 @@ USES = {
     "patients": (
         write_patients,
         {
+            "slip": "localmkl info patients.csv --target Outcome",
             "info": "localmkl info patients.csv --target outcome",
             "fit": "localmkl fit patients.csv --target outcome --groups hospital --names patient_id",
             "report": "localmkl report model.localmkl",
             "predict": "localmkl predict model.localmkl new.csv --out predictions.csv",
+            "compare": "localmkl compare patients.csv --target outcome --groups hospital --names patient_id",
         },
     ),
     "diabetes": (
@@ -109,6 +116,7 @@ USES = {
     "two": (
         write_two_files,
         {
+            "slip": "localmkl fit rna.csv clinic.csv --target response",
             "fit": "localmkl fit rna.csv clinic.csv --target response --names patient",
             "report": "localmkl report model.localmkl",
         },
@@ -119,11 +127,10 @@ USES = {
 def run(command):
     """Run a command; return it with what it prints, without its progress."""
     result = CliRunner().invoke(app, shlex.split(command)[1:], catch_exceptions=False)
-    if result.exit_code:
-        raise RuntimeError(f"{command}: {result.output}")
     passing = ("fits ", "The first fit compiles")
     lines = [line for line in result.output.splitlines() if not line.startswith(passing)]
-    return "\n".join([f"$ {command}", *lines]).replace(f"{Path.cwd()}{os.sep}", "") + "\n"
+    text = "\n".join([f"$ {command}", *lines]).replace(f"{Path.cwd()}{os.sep}", "") + "\n"
+    return text, result.exit_code != 0
 
 
 def record(name):
@@ -131,14 +138,19 @@ def record(name):
     write, commands = USES[name]
     with tempfile.TemporaryDirectory() as folder, chdir(folder):
         write()
-        printed = {step: run(command) for step, command in commands.items()}
+        printed = {}
+        for step, command in commands.items():
+            printed[step], failed = run(command)
+            if failed != (step == "slip"):
+                raise RuntimeError(printed[step])
         shutil.copy("report.html", SESSIONS / f"{name}.html")
         if "predict" in commands:
             lines = Path("predictions.csv").read_text(encoding="utf-8").splitlines()[:4]
             printed["predictions"] = "\n".join(["$ head -n 4 predictions.csv", *lines, ""])
     for step, text in printed.items():
         (SESSIONS / f"{name}_{step}.txt").write_text(text, encoding="utf-8")
-    (SESSIONS / f"{name}.txt").write_text("\n".join(printed.values()), encoding="utf-8")
+    page = [printed[step] for step in ("fit", "report", "predict", "predictions") if step in printed]
+    (SESSIONS / f"{name}.txt").write_text("\n".join(page), encoding="utf-8")
 
 
 def photograph():
