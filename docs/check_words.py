@@ -1,7 +1,7 @@
 """Check the English of the documentation: length of sentences, forbidden words, commit hashes in prose.
 
-``python docs/check_words.py`` prints a table of all pages, and fails where a first page breaks a rule. Files can be
-named instead: then only their table is printed.
+``python docs/check_words.py`` prints a table of all pages, and fails where a first page breaks a rule.
+Files can be named instead: then only their table is printed.
 """
 
 import re

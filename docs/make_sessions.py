@@ -1,7 +1,7 @@
-"""Run first uses of the command line; keep what they print, and a picture of each report, for the documentation.
+"""Run first uses of the command line, and keep what they print and pictures of their reports.
 
-Sphinx runs this before each build (``docs/conf.py``). Pictures need Chromium and playwright; without these, pages show
-texts alone. ``python docs/make_sessions.py --picture`` also renews ``docs/_static/report.png``, which is committed.
+Sphinx runs this before each build (``docs/conf.py``). Pictures need Chromium and playwright; without these,
+pages show texts alone. ``python docs/make_sessions.py --picture`` also renews ``docs/_static/report.png``.
 """
 
 import os
@@ -73,7 +73,7 @@ def write_promoters():
 
 
 def write_two_files():
-    """Write clinical columns of 160 patients, and the expression of 20 genes of 130 of these in another order."""
+    """Write clinical columns of 160 patients, and 20 genes of 130 of these in another order."""
     rng = np.random.default_rng(5)
     n = 160
     response = rng.integers(2, size=n)
@@ -134,7 +134,7 @@ def run(command):
 
 
 def record(name):
-    """Make the files of a use, run its commands, and keep what they print, the report and the first lines of predictions."""
+    """Make the files of a use, run its commands, and keep what they print and write."""
     write, commands = USES[name]
     with tempfile.TemporaryDirectory() as folder, chdir(folder):
         write()
