@@ -46,7 +46,8 @@ lint: $(VENV)/.dev  ## ruff, mypy, import-linter, codespell, and the schemas of 
 	$(BIN)/check-jsonschema --builtin-schema vendor.readthedocs .readthedocs.yaml
 	$(BIN)/check-jsonschema --builtin-schema vendor.citation-file-format CITATION.cff
 
-docs: $(VENV)/.docs  ## build the documentation, running all examples; warnings are errors
+docs: $(VENV)/.docs  ## check the English, run the first uses, and build the documentation with all examples; warnings are errors
+	$(BIN)/python docs/check_words.py
 	$(BIN)/sphinx-build -W --keep-going docs docs/_build/html
 	@echo "Open docs/_build/html/index.html"
 

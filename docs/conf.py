@@ -1,6 +1,9 @@
 """Configuration of the documentation: ``make docs`` builds it, and warnings are errors."""
 
 import os
+import subprocess
+import sys
+from pathlib import Path
 
 from docutils.nodes import SkipNode
 from docutils.utils.math.latex2mathml import tex2mathml
@@ -40,8 +43,10 @@ html_sidebars = {
     for page in (
         "getting_started",
         "first_hour",
+        "sessions",
         "command_line",
         "choosing",
+        "evidence",
         "comparison",
         "vocabulary",
         "data",
@@ -92,7 +97,13 @@ def write_displayed_formula(translator, node):
     raise SkipNode
 
 
+def make_sessions(app):
+    """Run the commands whose output pages show."""
+    subprocess.run([sys.executable, Path(__file__).with_name("make_sessions.py")], check=True)
+
+
 def setup(app):
     """Connect the functions above to Sphinx."""
+    app.connect("builder-inited", make_sessions)
     app.connect("autodoc-skip-member", skip_member)
     app.add_html_math_renderer("mathml", (write_formula, None), (write_displayed_formula, None))
