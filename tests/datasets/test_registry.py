@@ -6,7 +6,6 @@ import re
 from pathlib import Path
 
 import pytest
-from localmkl.datasets.recipes import RECIPES
 
 from localmkl import datasets
 from localmkl.datasets.registry import FILES
