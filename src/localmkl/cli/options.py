@@ -4,7 +4,7 @@ from functools import wraps
 from inspect import Parameter, Signature, cleandoc
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import typer
 from typer.core import TyperCommand
@@ -60,7 +60,7 @@ OPTIONS = {
     "regression": Option(DATA, "Predict numbers instead of classes.", bool, False),
     "positive_class": Option(DATA, "Class whose probability is given; default: yes, 1 ..., or the rarer."),
     "categories": Option(DATA, "Columns of numbers that stand for categories, such as 'stage,site'."),
-    "impute": Option(DATA, "Fill gaps in columns of numbers: median, mean or none.", str, "median"),
+    "impute": Option(DATA, "Fill gaps in columns of numbers.", Literal["median", "mean", "none"], "median"),
     "labels": Option(DATA, "File of labels: 'name label' a line for FASTA, else one a line.", Path | None),
     "positive": Option(DATA, "FASTA file of the class 1, in place of DATA.", Path | None),
     "negative": Option(DATA, "FASTA file of the class -1, with --positive.", Path | None),
@@ -69,7 +69,7 @@ OPTIONS = {
         MODEL,
         "Weights by cluster or group (clmkl), by hard cluster (hlmkl), by a learned gate (lmkl), "
         "one set of weights for all rows (mkl), or equal weights (unif).",
-        str,
+        Literal["clmkl", "hlmkl", "lmkl", "mkl", "unif"],
         "clmkl",
     ),
     "kernels": Option(MODEL, "Kernels in words: 'wd:1-20', 'rbf columns=expr_*; spectrum:3 column=site'."),
@@ -99,7 +99,7 @@ OPTIONS = {
     "debug": Option(OUTPUT, "Show the traceback of an error.", bool, False),
     "gate": Option(RARE, "Kernel that clusters are found in: number or words; default: the mean."),
     "normalize": Option(RARE, "multiplicative, trace, cosine or none; default {normalize}."),
-    "missing": Option(RARE, "Samples without a view: rescale their other kernels (default), or zero."),
+    "missing": Option(RARE, "Samples without a view: rescale their other kernels, or zero."),
     "rank": Option(RARE, "For many rows: features of each kernel, such as 200.", int | None, None, 1),
     "device": Option(RARE, "cpu, cuda, cuda:1 or auto.", str, "cpu"),
     "tol": Option(RARE, "Relative duality gap to reach; default {tol}.", float | None),
