@@ -26,7 +26,7 @@ from localmkl.inference import stability
 from localmkl.inference.heldout import HeldOut, held_out
 from localmkl.kernels import Linear, WeightedDegree
 from localmkl.model_selection import MKLSearchCV
-from localmkl.plots import PALETTE
+from localmkl.plots.canvas import PALETTE
 from localmkl.report import write_report
 from localmkl.report.drawing import steps
 from localmkl.report.metrics import (

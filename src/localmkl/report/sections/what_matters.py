@@ -17,7 +17,7 @@ from localmkl.report.subject import Subject
 MOST, LEAST = 16, 0.005
 """Rows of a heat map, and the largest effect below which a row is left out."""
 
-CURVES, BINS, WORDS = 9, 10, 6
+CURVES, BINS, WORDS = 6, 10, 6
 """Columns with a curve, points of a curve, and most words on its axis."""
 
 
@@ -95,7 +95,8 @@ def _as_heat_map(subject: Subject, found: list[Any], across: list[str], field: s
     what = subject.noun if field == "part" else "class"
     numbers = table([noun, what, "effect", "95 % interval", "sure", "direction"], rows, f"Effects by {noun}")
     drawn = heat_map(down, across, shares, pale=pale, marks=marks, corner=f"{noun}, effect in percent")
-    text = f"Percent of the variance of predictions; pale cells are not sure.{_arrows(subject, found)}"
+    text = "Percent of the variance of predictions; pale cells are not sure, empty ones have no effect."
+    text += _arrows(subject, found)
     return figure(f"Effects by {noun} and {what}", text, drawn, numbers)
 
 
