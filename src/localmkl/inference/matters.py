@@ -1,8 +1,8 @@
 """What matters, and where: effects in all groups or clusters, and those of one alone.
 
 A column (or kernel) matters in a group by its share of the variance of the decisions for the rows of the
-group, through all parts of the model. It matters everywhere by its share among the rows of the groups in which
-it is not clearly stronger than elsewhere.
+group, through all parts of the model. It matters everywhere by its share among the rows of the groups in
+which it is not clearly stronger than elsewhere.
 """
 
 from __future__ import annotations
