@@ -237,7 +237,7 @@ def test_bad_gram_files_are_named(tmp_path):
         ("x.mat", {"variable": "grams"}, r"must hold the variable 'grams', it has K, y\."),
         ("x.mat", {"labels": "g"}, r"x\.mat' must hold the variable 'g'"),
         ("none.mat", {}, r"none\.mat' must hold one stack of Grams, no variable of it is"),
-        ("empty.mat", {}, r"empty\.mat' must be a MATLAB file, got an empty file"),
+        ("empty.mat", {}, r"empty\.mat' is not a MATLAB file, or is damaged"),
         ("text.mat", {}, r"text\.mat' is not a MATLAB file, or is damaged"),
         ("cut.npz", {}, r"cut\.npz' is not an \.npz file of numbers, or is damaged"),
         ("x.txt", {}, r"x\.txt' must end in \.npy, \.npz or \.mat"),
