@@ -280,7 +280,9 @@ def as_numbers(content, frame, columns, gaps=()):
     wrong |= (np.abs(numbers) > LARGEST_NUMBER) | (np.isnan(numbers) & ~np.isin(columns, gaps))
     if wrong.any():
         place = int(wrong.any(axis=0).argmax())
-        _refuse(content, columns[place], int(wrong[:, place].argmax()), f"numbers up to {LARGEST_NUMBER:.0e}")
+        row = int(wrong[:, place].argmax())
+        largest = "" if np.isnan(numbers[row, place]) else f" up to {LARGEST_NUMBER:.0e}"
+        _refuse(content, columns[place], row, f"numbers{largest}")
     table = pd.DataFrame(numbers, columns=columns, index=frame.index)
     others = frame.columns.difference(columns, sort=False)
     return table if others.empty else pd.concat([table, frame[others]], axis=1)[list(frame.columns)]
