@@ -50,10 +50,6 @@ CALLED = {
     VIEWS: "files of several views",
 }
 
-MODEL_SUFFIX = ".localmkl"
-
-TABLE_LABELS = "--labels is for FASTA and Gram files; the labels of a table are the column of --target."
-
 LARGE_BYTES = 2**28
 """Files from this size on are read in pieces; smaller ones as soon as they are a tenth of the free memory."""
 
@@ -65,9 +61,6 @@ OPTIONS = {"y": "--target", "names": "--names", "groups": "--groups"}
 
 PIECE_LETTERS = 2**24
 """Letters of a piece of a large file: its objects take a few hundred megabytes at most."""
-
-POSITIVE, NEGATIVE = 1, -1
-"""Labels of the sequences of two files."""
 
 
 @dataclass(frozen=True)
@@ -267,7 +260,7 @@ def is_large(path):
 def is_model(path):
     """Whether a file is a model, whatever its name; or by its name, if it is damaged: loading says so."""
     check_regular(path)
-    return Path(path).suffix == MODEL_SUFFIX or is_archive(path)
+    return Path(path).suffix == ".localmkl" or is_archive(path)
 
 
 def parse_rows(text, n_rows):
@@ -366,7 +359,7 @@ def contents(path, asked, *, labelled, letters=None):
     path, first = Path(path), 0
     if kind_of(path) == TABLE:
         if asked.labels is not None:
-            raise Misuse(TABLE_LABELS)
+            raise Misuse("--labels is for FASTA and Gram files; the labels of a table are its --target.")
         text = [name for name in (asked.target, asked.names, asked.groups) if name is not None]
         frames = table_pieces(path, header=asked.header, text=text, letters=letters)
         found = (
@@ -376,7 +369,7 @@ def contents(path, asked, *, labelled, letters=None):
     elif asked.negative is None:
         found = _sequences(path, asked, letters)
     else:
-        both = ((path, POSITIVE), (asked.negative, NEGATIVE))
+        both = ((path, 1), (asked.negative, -1))
         found = (part for one, label in both for part in _sequences(Path(one), asked, letters, label))
     for content in found:
         yield content if letters is None else replace(content, numbers=np.arange(first, first + len(content)))
