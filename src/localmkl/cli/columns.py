@@ -32,12 +32,6 @@ WRITTEN_NUMBER = re.compile(r"[+-]?[0-9][0-9.]*(?:,[0-9.,]*[0-9]\s*%?|\s*%)")
 MOST_WORDS, ROWS_A_WORD = 20, 5
 """A column of text holds categories if it has at most so many different words, on average in so many rows."""
 
-CODES = range(3, 9)
-"""Numbers of different whole numbers that may be codes of categories."""
-
-TYPOS = 0.1
-"""Share of cells that are words up to which a column is clearly meant to hold numbers: an error names one."""
-
 NAMES, DATES, TEXT, COMMAS = "names the rows", "holds dates", "holds text", "holds numbers with commas or %"
 EMPTY, ONE = "holds no values", "holds one value"
 """Why default kernels do not read a column."""
@@ -152,8 +146,11 @@ def left_out(content):
     return found | {name: ONE for name, same in zip(numeric, constant, strict=True) if same}
 
 
-def _why_no_words(content, name, few):
-    """Return why a column of text is left out; None if it holds categories."""
+def _why_no_words(content, name, few, typos=0.1):
+    """Return why a column of text is left out; None if it holds categories.
+
+    A column with at most a share of `typos` words is clearly meant to hold numbers: an error names one.
+    """
     words = [str(value) for value in content.rows[name].dropna().tolist()]
     n_different = len(set(words))
     if all(map(DATE.fullmatch, words)):
@@ -165,7 +162,7 @@ def _why_no_words(content, name, few):
     if n_different == len(content.rows) and ROW_NAMES.fullmatch(name):
         return NAMES
     _, wrong = _numbers(content.rows[name])
-    if 0 < wrong.sum() <= TYPOS * len(words):
+    if 0 < wrong.sum() <= typos * len(words):
         _refuse(content, name, int(wrong.argmax()), "numbers")
     return TEXT
 
@@ -189,19 +186,24 @@ def identifiers(frame):
     return found if len(found) < len(numeric_names(frame)) else set()
 
 
-def codes(frame):
+def codes(frame, sizes=range(3, 9), most_columns=200):
     """Return the columns of few different whole numbers, which may be codes of categories."""
-    numeric = numeric_names(frame)
-    table = frame[numeric].to_numpy(dtype=float, na_value=np.nan)
-    near = np.nanmax(table, axis=0) - np.nanmin(table, axis=0) <= MOST_WORDS if numeric else []
-    found = [
+    names = numeric_names(frame)
+    different = {name: frame[name].dropna().unique() for name in names if len(names) <= most_columns}
+    return [
         name
-        for name, column in zip(np.array(numeric)[near].tolist(), table[:, near].T, strict=True)
-        if len(values := np.unique(column[~np.isnan(column)])) in CODES
-        and np.all(values % 1 == 0)
-        and len(values) * ROWS_A_WORD <= len(frame)
+        for name, values in different.items()
+        if len(values) in sizes and len(values) * ROWS_A_WORD <= len(frame) and (values % 1 == 0).all()
     ]
-    return found if len(found) <= MOST_WORDS else []  # genotypes, for instance, come in thousands
+
+
+def gap_codes(frame):
+    """Return columns by the number that may stand for a gap in them: -9, -99 ..., if no other is negative."""
+    found: dict[int, list] = {}
+    for name, low in frame[numeric_names(frame)].min().items():
+        if low in (-9, -99, -999, -9999) and not ((frame[name] < 0) & (frame[name] != low)).any():
+            found.setdefault(int(low), []).append(name)
+    return found
 
 
 def remarks(content):
@@ -213,7 +215,10 @@ def remarks(content):
         if why == NAMES and content.names is not None:
             hint = ""
         found.append(f"Left out ({why}): {listed(names)}{hint}.")
-    if maybe := codes(content.used().rows):
+    frame = content.used().rows
+    for mark, names in gap_codes(frame).items():
+        found.append(f"{mark} may stand for a gap in {listed(names)}; if so, leave these fields empty.")
+    if maybe := codes(frame):
         found.append(
             f"Few different whole numbers, read as numbers: {listed(maybe)}; --categories "
             f"{shlex.quote(','.join(maybe))} reads them as categories."
@@ -231,6 +236,8 @@ def as_read(content, columns, kernels):
         Of the training rows.
     kernels : list of Kernel
     """
+    from localmkl.kernels.defaults import columns_read
+
     columns = list(columns)
     missing = [name for name in columns if name not in content.rows.columns]
     if missing:
@@ -239,11 +246,12 @@ def as_read(content, columns, kernels):
             f"it has {listed(content.rows.columns)}{meant(missing[0], content.rows.columns)}"
         )
     plain = [kernel for kernel in kernels if not kernel.takes_text]
-    numeric = columns_of(plain, columns)
-    unfilled = columns_of([kernel for kernel in plain if not kernel.takes_missing], columns)
+    vector = [kernel for kernel in plain if hasattr(kernel, "columns")]
+    numeric = columns_read(vector, columns)
+    unfilled = columns_read([kernel for kernel in vector if not kernel.takes_missing], columns)
     gaps = [name for name in numeric if name not in unfilled]
     frame = as_numbers(content, content.rows[columns], numeric, gaps=gaps)
-    for name in columns_of([kernel for kernel in kernels if kernel.takes_text], columns):
+    for name in columns_read([kernel for kernel in kernels if kernel.takes_text], columns):
         if name not in numeric:
             frame[name] = _words(frame[name])
     for name in (kernel.column for kernel in plain if hasattr(kernel, "column")):
@@ -251,20 +259,6 @@ def as_read(content, columns, kernels):
             if not isinstance(cell, str):
                 _refuse(content, name, row, "sequences")
     return replace(content, rows=frame, left_out={})
-
-
-def columns_of(kernels, columns):
-    """Return those of all `columns` that kernels read, sequences left out."""
-    found: dict[str, None] = {}
-    for kernel in kernels:
-        if hasattr(kernel, "columns"):
-            given = list(columns) if kernel.columns is None else kernel.columns
-            given = [given] if isinstance(given, str | int) else given
-            given = list(columns)[given] if isinstance(given, slice) else given
-            found |= dict.fromkeys(columns[name] if isinstance(name, int) else name for name in given)
-        elif kernel.takes_text and kernel.column is not None:
-            found[kernel.column] = None
-    return list(found)
 
 
 def as_numbers(content, frame, columns, gaps=()):
@@ -283,7 +277,9 @@ def as_numbers(content, frame, columns, gaps=()):
     wrong |= (np.abs(numbers) > LARGEST_NUMBER) | (np.isnan(numbers) & ~np.isin(columns, gaps))
     if wrong.any():
         place = int(wrong.any(axis=0).argmax())
-        _refuse(content, columns[place], int(wrong[:, place].argmax()), f"numbers up to {LARGEST_NUMBER:.0e}")
+        row = int(wrong[:, place].argmax())
+        largest = "" if np.isnan(numbers[row, place]) else f" up to {LARGEST_NUMBER:.0e}"
+        _refuse(content, columns[place], row, f"numbers{largest}")
     table = pd.DataFrame(numbers, columns=columns, index=frame.index)
     others = frame.columns.difference(columns, sort=False)
     return table if others.empty else pd.concat([table, frame[others]], axis=1)[list(frame.columns)]
@@ -295,5 +291,6 @@ def _refuse(content, name, row, expected):
     came = content.rows[name].iloc[row] if came is None else came  # files that know types have no text
     raise ValueError(
         f"{str(content.path)!r}, {place}: the column {name!r} must hold {expected}, got "
-        f"{'an empty field' if _is_gap(came, WORD_GAP) else repr(came)}; correct it, or do without the column."
+        f"{'an empty field' if _is_gap(came, WORD_GAP) else repr(came)}; correct it, or do without the "
+        "column."
     )

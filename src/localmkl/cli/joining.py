@@ -17,7 +17,6 @@ from localmkl._spelling import meant
 from localmkl.cli.files import (
     GRAMS,
     MATRIX,
-    MOST_UNLABELLED,
     OMICS,
     SEQUENCES,
     TABLE,
@@ -110,9 +109,7 @@ def read_joined(files, asked, *, labelled):
     numbers, said = _samples(found, parts, labels if labelled else None)
     without = [name for name in numbers if labelled and asked.groups is not None and name not in groups]
     if without:
-        raise ValueError(
-            f"Every sample must have a group, {asked.groups!r} names none for {counted(without)}."
-        )
+        raise ValueError(f"Every sample must have a group, {asked.groups!r} has none of {counted(without)}.")
     views = {}
     for view, part in parts.items():
         rows = np.array([row for row, name in enumerate(part.names) if name in numbers], dtype=int)
@@ -155,13 +152,13 @@ def _read(view, path, asked):
         (part,) = contents(path, replace(asked, labels=None, insisted=insisted), labelled=False)
         found = {view: replace(part, rows=part.rows if np.size(part.rows) else None)}
     for part in found.values():
-        names = Counter(part.names.tolist())
-        wrong = [name for name, count in names.items() if count > 1 or not name]
+        counts = Counter(part.names.tolist())
+        wrong = [name for name, count in counts.items() if count > 1 or not name]
         if wrong:
             place, _ = part.place(part.names.tolist().index(wrong[0]), None)
             raise ValueError(
-                f"{str(path)!r}, {place}: every row must have a name, which comes once, got {listed(wrong)}; keep "
-                "one row of each."
+                f"{str(path)!r}, {place}: every row must have a name, which comes once, got {listed(wrong)}; "
+                "keep one row of each."
             )
     return found
 
@@ -182,18 +179,16 @@ def _read_omics(view, path, asked):
         found[view if own == "X" else own] = part  # the one view of an .h5ad file is called as the file
     y, groups = (written(obs[name]) if name in obs.columns else None for name in (asked.target, asked.groups))
     if y is not None or groups is not None:
-        found[f"obs of {path.name}"] = Content(path, TABLE, None, y, names, groups=groups)
+        found[f"obs of {path.name}"] = Content(path, TABLE, None, y, names, groups=groups, obs=known)
     return found
 
 
 def _by_name(what, option, name, parts, needed):
     """Return labels or groups by the names of samples, as they are written, empty where there are none."""
-    found = {}
+    found: dict = {}
     for part in parts.values():
         values = [] if getattr(part, what) is None else getattr(part, what).tolist()
         own = {sample: value for sample, value in zip(part.names, values, strict=False) if value is not None}
-        if needed and 0 < len(own) < (1.0 - MOST_UNLABELLED) * len(values):
-            raise ValueError(f"{option} must name a column with values, {name!r} is nearly empty.")
         if found and own:
             raise ValueError(f"{option} must name a column of one file, {name!r} is in several; keep one.")
         found |= own
@@ -218,8 +213,8 @@ def _samples(found, parts, labels):
         if set(chosen).isdisjoint(part.names):
             raise ValueError(
                 f"No row of {str(part.path)!r} ({listed(part.names, 3)}) belongs to a sample with a label "
-                f"({listed(labels or (), 3)}); names must be equal letter by letter, and rows of other samples "
-                "are put into one file."
+                f"({listed(labels or (), 3)}); names must be equal letter by letter, and rows of other "
+                "samples are put into one file."
             )
     said = [f"Left out, in no file but that of the labels: {counted(lonely)}."] if lonely else []
     said += [f"Left out, without a label: {counted(without)}."] if without else []

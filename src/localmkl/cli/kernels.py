@@ -6,7 +6,7 @@ from typing import Any
 
 from localmkl._checks import listed
 from localmkl._spelling import meant
-from localmkl.cli.columns import as_read, columns_of, numeric_names, word_names
+from localmkl.cli.columns import as_read, numeric_names, word_names
 from localmkl.cli.files import GRAMS, MATRIX, TABLE, Content
 from localmkl.cli.voice import Misuse
 from localmkl.cli.words import parse_kernels
@@ -152,11 +152,9 @@ def _matching(content, wanted, pattern):
 def _with_used(content, kernels):
     """Return what kernels read, alone and as they read it, and the views that none reads."""
     if content.kind == TABLE:
-        used = {
-            *columns_of(kernels, content.rows.columns),
-            *(getattr(one, "column", None) for one in kernels),
-        }
-        return as_read(content, [name for name in content.rows.columns if name in used], kernels), []
+        from localmkl.kernels.defaults import columns_read
+
+        return as_read(content, columns_read(kernels, list(content.rows.columns)), kernels), []
     if content.parts is None:
         return content, []
     used = {view: [one for one in kernels if one.view == view] for view in content.parts}

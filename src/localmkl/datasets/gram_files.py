@@ -54,6 +54,7 @@ def read_grams(path: FilePath, *, variable: str | None = None, labels: str | Non
     Examples
     --------
     >>> import tempfile
+    >>> from pathlib import Path
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = Path(folder) / "kernels.npz"
     ...     np.savez(path, K=np.ones((3, 5, 5)), label=[0, 1, 0, 1, 1])
@@ -173,8 +174,8 @@ def _only_stack(path: FilePath, variables: dict[str, Any]) -> str:
     if len(names) != 1:
         shapes = [f"{name} {getattr(value, 'shape', '(cells)')}" for name, value in variables.items()]
         raise ValueError(
-            f"{quoted(path)} must hold one stack of Grams, {'more than one' if names else 'no'} variable of it "
-            f"is (it has {listed(shapes) or 'none'}); name it by `variable`."
+            f"{quoted(path)} must hold one stack of Grams, {'more than one' if names else 'no'} variable "
+            f"of it is (it has {listed(shapes) or 'none'}); name it by `variable`."
         )
     return names[0]
 
