@@ -22,6 +22,18 @@ HALF = 0.5
 """Share that known groups have in common unless the folds speak against it."""
 
 POSITIVE_WORDS = ("1", "1.0", "true", "yes", "y", "positive", "pos", "case", "cases", "+")
+POSITIVE_WORDS += (
+    "sick",
+    "ill",
+    "diseased",
+    "dead",
+    "died",
+    "relapse",
+    "cancer",
+    "tumor",
+    "tumour",
+    "malignant",
+)
 """Labels that mean the positive class, in small letters."""
 
 

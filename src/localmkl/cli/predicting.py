@@ -153,8 +153,8 @@ def read_for(model, paths, given):
     for name, part in parts.items():
         if name not in expected or (part.kind == SEQUENCES) != (expected[name] is None):
             raise ValueError(
-                f"Files must be views of the fit, {listed(list(expected))}, got {files.CALLED[part.kind]} "
-                f"as {name!r}; name the view of a file as NAME=FILE."
+                f"Files must be views of the fit, {listed(list(expected))}, got {name!r}; name the view of a file as "
+                f"NAME=FILE, here {files.CALLED[part.kind]}."
             )
         if part.kind == TABLE:
             parts[name] = as_read(part, expected[name], _readers(model, name))
@@ -226,7 +226,9 @@ def _as_known(model, content):
         return None
     if not hasattr(model, "classes_"):
         if (came := on_labelled(content.y)).dtype.kind not in "iuf":
-            raise ValueError(f"The targets of {str(content.path)!r} must be numbers, got {str(came[0])!r}.")
+            raise ValueError(
+                f"The targets of {str(content.path)!r} must be numbers as in the fit, got {str(came[0])!r}."
+            )
         return content.y
     known = {str(label): label for label in model.classes_.tolist()}
     labels = [None if label is None else known.get(str(label), label) for label in content.y.tolist()]
