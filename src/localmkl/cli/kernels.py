@@ -88,8 +88,8 @@ def _made(content, spec, impute):
         if part is None:
             known = content.parts or {}
             raise ValueError(
-                f"The kernel {wanted.word!r} must name its view as view=NAME, one of {listed(list(known))}, got "
-                f"{'none' if view is None else repr(view)}{meant(view or '', known)}"
+                f"The kernel {wanted.word!r} must name its view as view=NAME, one of {listed(list(known))}, "
+                f"got {'none' if view is None else repr(view)}{meant(view or '', known)}"
             )
         kernels += (_on_columns if part.kind == TABLE else _on_rows)(part, wanted, impute)
     return kernels

@@ -151,11 +151,12 @@ def read_for(model, paths, given):
         name: part for name, part in content.parts.items() if name not in made_of(model).get("unread", ())
     }
     for name, part in parts.items():
-        if name not in expected or (part.kind == SEQUENCES) != (expected[name] is None):
-            raise ValueError(
-                f"Files must be views of the fit, {listed(list(expected))}, got {name!r}; name the view of a file as "
-                f"NAME=FILE, here {files.CALLED[part.kind]}."
-            )
+        if name not in expected:
+            hint = f"{listed(list(expected))}, got {name!r}; name the view of a file as NAME=FILE."
+            raise ValueError(f"Files must be views of the fit, {hint}")
+        if (part.kind == SEQUENCES) != (expected[name] is None):
+            kind = f"{name!r} of the fit, got {files.CALLED[part.kind]}"
+            raise ValueError(f"{str(part.path)!r} must hold rows as view {kind}.")
         if part.kind == TABLE:
             parts[name] = as_read(part, expected[name], _readers(model, name))
     content, lonely = content.with_parts(parts).without_lonely()
