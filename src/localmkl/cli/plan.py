@@ -21,7 +21,10 @@ from localmkl.estimators.groups import as_groups
 HALF = 0.5
 """Share that known groups have in common unless the folds speak against it."""
 
-POSITIVE_WORDS = ("1", "1.0", "true", "yes", "y", "positive", "pos", "case", "cases", "+")
+POSITIVE_WORDS = frozenset(
+    "1 1.0 + true yes y positive pos case cases sick ill diseased dead died relapse cancer tumor tumour "
+    "malignant".split()
+)
 """Labels that mean the positive class, in small letters."""
 
 
@@ -60,12 +63,12 @@ class Plan:
     @property
     def kept(self):
         """The file of a search's finished work."""
-        return self.out.with_name(f"{self.out.name}.checkpoint")
+        return self.out.parent / f"{self.out.name}.checkpoint"
 
     @property
     def features(self):
         """The file of the features of a large file."""
-        return self.out.with_name(f"{self.out.name}.features")
+        return self.out.parent / f"{self.out.name}.features"
 
     @property
     def beside(self):
@@ -107,9 +110,6 @@ def class_of(method, regression):
 
 def check_options(given):
     """Return the values of parameters that options name; raise if options do not belong together."""
-    if given.method not in METHODS:
-        hint = meant(given.method, METHODS)
-        raise Misuse(f"--method must be one of {', '.join(METHODS)}, got {given.method!r}{hint}")
     if bool(given.data) == (given.positive is not None or given.negative is not None):
         raise Misuse("Name a file of training rows, DATA, or two FASTA files by --positive and --negative.")
     texts = {name: getattr(given, name) for name in ("C", "p", "evenness", "shared", "epsilon", "quantile")}
@@ -138,8 +138,8 @@ def check_method(given, grids):
 
 def make_plan(given, grids, voice):
     """Read the rows to learn from, choose their kernels, and return the plan; print what is to be noted."""
-    asked = {one.name: getattr(given, one.name) for one in fields(Asked) if hasattr(given, one.name)}
-    asked = Asked(**{**asked, "categories": tuple(filter(None, (given.categories or "").split(",")))})
+    named = {one.name: getattr(given, one.name) for one in fields(Asked) if hasattr(given, one.name)}
+    asked = Asked(**{**named, "categories": tuple(filter(None, (given.categories or "").split(",")))})
     content, sliced = _read(given, asked, voice), None
     voice.note(*content.notes)
     if (given.rows if content.kind != GRAMS else given.rank) is not None:
@@ -197,8 +197,8 @@ def _with_targets(content, regression, most=20):
     decimal = y.dtype.kind == "f" and (different > most or np.any(y != np.round(y)))
     if not regression and (decimal or different > max(most, len(y) // 2)):
         raise ValueError(
-            f"The target must hold classes with several rows each, got {different} different values in {len(y)} "
-            "rows; name a column of classes, or pass --regression to predict numbers."
+            f"The target must hold classes with several rows each, got {different} different values in "
+            f"{len(y)} rows; name a column of classes, or pass --regression to predict numbers."
         )
     return content
 
