@@ -241,7 +241,7 @@ class Fold:
             **{name: rival(self) for name, rival in rivals.items()},
         }
         if fits.places:
-            own = column_contributions(model, rows, fits.places, parts, random_state=fits.seed)
+            own = column_contributions(model, rows, fits.places, parts, seed=fits.seed)
             found["columns"] = _ordered(own, order, 2).astype(np.float32)
         return found
 
