@@ -1,22 +1,18 @@
-import io
+import hashlib
 import json
 import os
 import pickle
 import pkgutil
 import stat
-import struct
 import subprocess
 import sys
 import tracemalloc
-import zipfile
 from contextlib import suppress
 from importlib import import_module
-from inspect import isabstract
 
 import numpy as np
 import pandas as pd
 import pytest
-import skops.io
 from sklearn.base import BaseEstimator, is_classifier
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import make_column_transformer
@@ -30,11 +26,11 @@ from typer.testing import CliRunner
 import localmkl
 from localmkl import CLMKLClassifier, GramStack, HLMKLRegressor, LMKLClassifier, MKLClassifier
 from localmkl import estimators as estimators_module
-from localmkl._archive import MANIFEST, seal
-from localmkl._parts import BUILDERS, CLASSES
+from localmkl._archive import write_archive
+from localmkl._parts import Writer, public_class
 from localmkl.cli import app
 from localmkl.datasets import make_localized
-from localmkl.kernels import RBF, Kernel, Linear, WeightedDegree
+from localmkl.kernels import RBF, Kernel, Linear
 from localmkl.model_selection import MKLSearchCV
 
 ESTIMATORS = [getattr(estimators_module, name) for name in estimators_module.__all__]
@@ -215,11 +211,57 @@ def test_another_process_predicts_the_same(tmp_path):
 DAMAGED = "is not a localmkl model, or is damaged .*; models are written by `localmkl.save`"
 
 
-def zip_of(name, text):
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w") as archive:
-        archive.writestr(name, text)
-    return buffer.getvalue()
+def written(tree, arrays, folder):
+    """The bytes of a file as `save` writes it, of whatever tree."""
+    write_archive(folder / "written", {"model": tree}, arrays)
+    content = (folder / "written").read_bytes()
+    (folder / "written").unlink()
+    return content
+
+
+def crafted(thing, folder):
+    """The bytes of a file of a thing that `save` would refuse."""
+    writer = Writer({})
+    return written(writer.tree(thing), writer.arrays, folder)
+
+
+def lines(content):
+    """The first line of a file, its second, its tree and its arrays."""
+    first, second, rest = content.split(b"\n", 2)
+    length = int(second.split()[1])
+    return first, second, rest[:length], rest[length:]
+
+
+def sealed(text, arrays=b"", first=None):
+    """A file with this text as its tree, and a checksum that is right."""
+    first = (
+        f"localmkl model, format 1, written by localmkl {localmkl.__version__}".encode()
+        if first is None
+        else first
+    )
+    checksum = hashlib.sha256(text + arrays).hexdigest().encode()
+    return first + b"\n" + checksum + b" %d\n" % len(text) + text + arrays
+
+
+def edited(content, change):
+    """The file with its tree changed, and a checksum that is right: it tells nothing."""
+    *_, text, arrays = lines(content)
+    tree = json.loads(text)
+    change(tree["model"])
+    return sealed(json.dumps(tree).encode(), arrays)
+
+
+def attribute(model, name):
+    """The pair of name and value of an attribute in a tree."""
+    return next(pair for pair in model["state"]["pairs"] if pair[0] == name)
+
+
+def refused(content, folder, match):
+    (folder / "crafted").write_bytes(content)
+    with pytest.raises(ValueError, match=match) as caught:
+        localmkl.load(folder / "crafted")
+    assert "\n" not in str(caught.value)
+    assert os.listdir(folder) == ["crafted"]
 
 
 @pytest.mark.parametrize(
@@ -228,17 +270,23 @@ def zip_of(name, text):
         b"",
         b"some text",
         pickle.dumps({"C": 1.0}),
-        zip_of("notes.txt", "hello"),
-        zip_of("schema.json", "{"),
-        zip_of("schema.json", "{}"),
-        zip_of("schema.json", "[]"),
+        sealed(b"{"),
+        sealed(b"{}"),
+        sealed(b"[]"),
+        sealed(b'{"model": {}}'),
     ],
-    ids=["empty", "text", "pickle", "zip", "broken schema", "empty schema", "wrong schema"],
+    ids=["empty", "text", "pickle", "broken tree", "empty tree", "wrong tree", "empty model"],
 )
 def test_a_file_that_is_no_model_is_refused_by_name(content, tmp_path):
     (tmp_path / "other.bin").write_bytes(content)
     with pytest.raises(ValueError, match=rf"other\.bin' {DAMAGED}"):
         localmkl.load(tmp_path / "other.bin")
+
+
+def test_a_file_of_before_the_first_release_is_refused_by_its_age(tmp_path):
+    refused(
+        b"PK\x03\x04 of skops", tmp_path, r"as models were before localmkl 0\.1\.0; fit the model again\.$"
+    )
 
 
 def test_a_missing_file_is_a_missing_file(tmp_path):
@@ -253,54 +301,29 @@ def content(tmp_path_factory):
     return path.read_bytes()
 
 
-def test_a_gate_by_its_names_of_older_versions_comes_back(tmp_path):
-    model = make(CLMKLClassifier).fit(X, Y)
-    localmkl.save(model, tmp_path / "model")
-
-    def change(schema, members):
-        gate = schema["content"]["content"]["gate_"]
-        assert (gate["__module__"], gate["__class__"]) == ("localmkl.estimators.gating", "ClusteringGate")
-        clustering = gate["content"]["content"]["clustering"]
-        assert (clustering["__module__"], clustering["__class__"]) == (
-            "localmkl.gates.kmeans",
-            "KernelKMeansGate",
-        )
-        gate["__class__"], clustering["__module__"] = "KMeansGate", "localmkl.gates"
-
-    (tmp_path / "older").write_bytes(edited((tmp_path / "model").read_bytes(), change))
-    assert_same_answers(model, localmkl.load(tmp_path / "older"), NEW)
-
-
 @pytest.mark.parametrize("share", [0.0, 0.3, 0.7, 0.999])
 def test_a_truncated_file_is_refused(content, share, tmp_path):
-    (tmp_path / "half").write_bytes(content[: int(share * len(content))])
-    with pytest.raises(ValueError, match=DAMAGED):
-        localmkl.load(tmp_path / "half")
+    refused(content[: int(share * len(content))], tmp_path, DAMAGED)
 
 
 @pytest.mark.parametrize("seed", range(10))
-def test_a_flipped_byte_is_refused_or_harmless(content, seed, tmp_path):
-    damaged = bytearray(content)
-    damaged[np.random.default_rng(seed).integers(len(content))] ^= 0xFF
-    (tmp_path / "flipped").write_bytes(bytes(damaged))
-    try:
-        C = localmkl.load(tmp_path / "flipped").C
-    except ValueError as error:
-        if "is not a localmkl model, or is damaged" not in str(error):
-            raise
-    else:
-        assert C == 1.0
+def test_a_changed_byte_is_refused(content, seed, tmp_path):
+    damaged, start = bytearray(content), len(lines(content)[0])
+    damaged[np.random.default_rng(seed).integers(start, len(content))] ^= 0xFF
+    refused(bytes(damaged), tmp_path, DAMAGED)
+
+
+def test_bytes_before_or_behind_a_model_are_refused(content, tmp_path):
+    refused(content + b"more", tmp_path, "its checksum is another than it says: the file was cut or changed")
+    refused(b"#!" + content, tmp_path, "it does not begin as models do")
 
 
 @pytest.mark.parametrize(
     "thing", [{"C": 1.0}, [1, 2], np.ones(3), "text"], ids=lambda thing: type(thing).__name__
 )
-def test_a_skops_file_without_a_model_is_refused(thing, tmp_path):
-    skops.io.dump(thing, tmp_path / "thing")
-    with pytest.raises(
-        ValueError, match=f"is not a localmkl model, it holds {type(thing).__name__}; models are"
-    ):
-        localmkl.load(tmp_path / "thing")
+def test_a_file_of_something_else_is_refused(thing, tmp_path):
+    match = f"is not a localmkl model, it holds {type(thing).__name__}; models are"
+    refused(crafted(thing, tmp_path), tmp_path, match)
 
 
 # Foreign types
@@ -318,92 +341,15 @@ class Custom(BaseEstimator):
         (make_pipeline(Custom(), MKLClassifier()), "Custom"),
         (MKLClassifier([os.path.join]), "join"),
         (make_pipeline(PolynomialFeatures(), MKLClassifier()), "PolynomialFeatures"),
+        (MKLClassifier(C=(i for i in range(3))), "generator"),
+        (MKLClassifier(C=pd.DataFrame(X)), "DataFrame"),
     ],
-    ids=["function", "class", "pipeline", "kernel", "unlisted"],
+    ids=["function", "class", "pipeline", "kernel", "unlisted", "generator", "frame"],
 )
-def test_foreign_types_are_neither_loaded_nor_saved(model, foreign, tmp_path):
-    skops.io.dump(model, tmp_path / "foreign")
-    with pytest.raises(
-        ValueError, match=rf"foreign' names types that are not localmkl's: \S*{foreign}; only"
-    ):
-        localmkl.load(tmp_path / "foreign")
+def test_a_model_with_foreign_types_is_not_saved(model, foreign, tmp_path):
     with pytest.raises(TypeError, match=rf"cannot be saved: it holds \S*{foreign}; use kernels"):
         localmkl.save(model, tmp_path / "saved")
     assert not (tmp_path / "saved").exists()
-
-
-def calling(module, function, *arguments):
-    """A file of a model whose `C` is made, on loading, by a call of the function."""
-    buffer = io.BytesIO()
-    source = zipfile.ZipFile(io.BytesIO(skops.io.dumps(MKLClassifier(C=arguments))))
-    with zipfile.ZipFile(buffer, "w") as archive:
-        for name in source.namelist():
-            content = source.read(name)
-            if name == "schema.json":
-                schema = json.loads(content)
-                attributes = schema["content"]["content"]
-                attributes["C"] = {
-                    "__class__": function,
-                    "__module__": module,
-                    "__loader__": "ConstructorFromReduceNode",
-                    "__id__": 10**9,
-                    "content": attributes["C"],
-                }
-                content = json.dumps(schema)
-            archive.writestr(name, content)
-    return buffer.getvalue()
-
-
-@pytest.mark.parametrize(
-    "module, function",
-    [
-        ("localmkl", "import_module"),
-        ("localmkl.persistence", "import_module"),
-        ("localmkl.persistence", "save"),
-        ("localmkl.persistence", "Path"),
-        ("localmkl.nowhere", "Thing"),
-        ("localmklish", "Thing"),
-        ("os", "system"),
-    ],
-)
-def test_no_file_can_call_what_our_modules_happen_to_hold(module, function, tmp_path, monkeypatch):
-    (tmp_path / "planted_module.py").write_text("raise SystemExit('code ran')")
-    monkeypatch.syspath_prepend(tmp_path)
-    (tmp_path / "crafted").write_bytes(calling(module, function, "planted_module"))
-    with pytest.raises(ValueError, match=rf"names types that are not localmkl's: {module}\.{function};"):
-        localmkl.load(tmp_path / "crafted")
-
-
-def test_the_crafted_file_would_have_worked(tmp_path):
-    content = calling("localmkl", "import_module", "colorsys")
-    assert (
-        skops.io.loads(content, trusted=skops.io.get_untrusted_types(data=content)).C.__name__ == "colorsys"
-    )
-
-
-def edited(content, change):
-    """The file with its parts changed, sealed again as `save` does it: checksums tell nothing."""
-    source, buffer = zipfile.ZipFile(io.BytesIO(content)), io.BytesIO()
-    members = {name: source.read(name) for name in source.namelist() if name != MANIFEST}
-    schema = json.loads(members["schema.json"])
-    change(schema, members)
-    members["schema.json"] = json.dumps(schema).encode()
-    with zipfile.ZipFile(buffer, "w") as archive:
-        for name, member in members.items():
-            archive.writestr(name, member)
-    return seal(buffer.getvalue())
-
-
-def node(kind, module, name, **parts):
-    return {"__loader__": kind, "__module__": module, "__class__": name, **parts}
-
-
-def refused(content, folder, match):
-    (folder / "crafted").write_bytes(content)
-    with pytest.raises(ValueError, match=match) as caught:
-        localmkl.load(folder / "crafted")
-    assert "\n" not in str(caught.value)
-    assert os.listdir(folder) == ["crafted"]
 
 
 def classes_of_the_package():
@@ -416,106 +362,193 @@ def classes_of_the_package():
                 yield module.name, name
 
 
-def test_every_kernel_and_estimator_is_listed_as_part_of_models():
+def test_every_kernel_and_estimator_is_part_of_models_and_no_class_that_does_work_is():
     names = [getattr(localmkl.kernels, name) for name in localmkl.kernels.__all__]
-    kernels = {one for one in names if isinstance(one, type)}
-    kernels = {one.__name__ for one in kernels if issubclass(one, Kernel) and not isabstract(one)}
-    assert kernels - {"CallableKernel", "SequenceKernel"} == set(CLASSES["localmkl.kernels"])
-    assert {cls.__name__ for cls in ESTIMATORS} == set(CLASSES["localmkl.estimators"])
-
-
-def test_no_class_of_the_package_is_constructed_by_a_file(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    crafted = calling("some.where", "Thing", str(tmp_path / "written"), {}, {})
-    for module, name in classes_of_the_package():
-
-        def change(schema, members, own=(module, name)):
-            made = schema["content"]["content"]["C"]
-            made["__module__"], made["__class__"] = own
-
-        refused(edited(crafted, change), tmp_path, rf"names types that are not localmkl's: {module}\.{name};")
+    parts = {one for one in names if isinstance(one, type) and issubclass(one, Kernel)} | set(ESTIMATORS)
+    assert all(public_class(f"{one.__module__}.{one.__name__}") is one for one in parts)
+    known = {name for module, name in classes_of_the_package() if public_class(f"{module}.{name}")}
+    assert not known & {"Checkpoint", "Run", "Views", "GroupedRows", "Parallel"}
 
 
 @pytest.mark.parametrize(
-    "kind", sorted({kind for kind, _ in skops.io._audit.NODE_TYPE_MAPPING}.difference(BUILDERS))
+    "name",
+    [
+        *("os.system", "builtins.eval", "localmkl.import_module", "localmkl.persistence.import_module"),
+        *(
+            "localmkl.persistence.save",
+            "localmkl.persistence.Path",
+            "localmkl.nowhere.Thing",
+            "localmklish.Thing",
+        ),
+        *("localmkl.kernels.import_module", "localmkl.gates.nowhere.os", "planted_module.Thing"),
+        *("sklearn.datasets.fetch_openml", "sklearn.svm.SVC", "sklearn.tree.DecisionTreeClassifier"),
+        *(
+            "sklearn.preprocessing.PolynomialFeatures",
+            "numpy.load",
+            "localmkl.model_selection.checkpoint.Checkpoint",
+        ),
+    ],
 )
-def test_kinds_of_parts_that_call_something_are_refused(kind, content, tmp_path):
-    def change(schema, members):
-        schema["content"]["content"]["C"] = node(kind, "os", "getcwd", content={}, attrs={})
+@pytest.mark.parametrize("kind", ["object", "function"])
+def test_a_file_cannot_name_what_is_not_listed(kind, name, content, tmp_path, monkeypatch):
+    (tmp_path / "planted").mkdir()
+    (tmp_path / "planted" / "planted_module.py").write_text("raise SystemExit('code ran')")
+    monkeypatch.syspath_prepend(tmp_path / "planted")
 
-    refused(edited(content, change), tmp_path, r"names types that are not localmkl's: os\.getcwd;")
+    def change(model):
+        attribute(model, "C")[1] = {
+            "kind": kind,
+            "class": name,
+            "name": name,
+            "state": {"kind": "dict", "pairs": []},
+        }
+
+    (tmp_path / "crafted").write_bytes(edited(content, change))
+    with pytest.raises(ValueError, match=rf"names types that are not localmkl's: {name};"):
+        localmkl.load(tmp_path / "crafted")
+
+
+@pytest.mark.parametrize("kind", ["reduce", "method", "partial", "", None, 5, ["object"]])
+def test_parts_of_another_kind_are_refused(kind, content, tmp_path):
+    def change(model):
+        attribute(model, "C")[1] = {"kind": kind, "class": "os.getcwd", "name": "os.getcwd", "items": []}
+
+    refused(edited(content, change), tmp_path, DAMAGED)
+
+
+def test_a_class_in_place_of_a_function_is_refused(content, tmp_path):
+    def change(model):
+        attribute(model, "C")[1] = {
+            "kind": "object",
+            "class": "numpy.log",
+            "state": {"kind": "dict", "pairs": []},
+        }
+
+    refused(edited(content, change), tmp_path, DAMAGED)
 
 
 @pytest.mark.parametrize("name", ["predict", "_check_rows", "_doc_link_template", "_decide", "__class__"])
 def test_no_attribute_of_a_file_hides_one_of_the_class(name, content, tmp_path):
-    def change(schema, members):
-        attributes = schema["content"]
-        attributes["content"][name] = attributes["content"]["C"]
-        attributes["key_types"]["content"].append(node("TypeNode", "builtins", "str"))
+    def change(model):
+        model["state"]["pairs"].append([name, 1.0])
 
     refused(edited(content, change), tmp_path, f"MKLClassifier has no attribute '{name}' of its own")
 
 
 def test_a_random_state_beyond_its_words_is_refused(tmp_path):
-    localmkl.save(MKLClassifier(C=np.random.RandomState(0)), tmp_path / "crafted")
+    state = np.random.RandomState(0).get_state(legacy=False)
+    state["state"]["pos"] = 10**6
+    thing = crafted(MKLClassifier(C=state), tmp_path)
 
-    def change(schema, members):
-        state = schema["content"]["content"]["C"]["content"]["content"]["state"]["content"]
-        state["pos"]["content"] = "1000000"
+    def change(model):
+        pair = attribute(model, "C")
+        pair[1] = {"kind": "random_state", "state": pair[1]}
 
-    refused(edited((tmp_path / "crafted").read_bytes(), change), tmp_path, "a random state is not one")
+    refused(edited(thing, change), tmp_path, "a random state is not one")
+
+
+# Plain values
+
+PLAIN = {
+    "nested": {"cells": [{"low": 0.1, "high": float("inf")}, {}], "none": None, "flags": [True, False]},
+    "arrays": [
+        np.arange(6.0).reshape(2, 3).T,
+        np.zeros((0, 3)),
+        np.array(["a", "bc"]),
+        np.array([None, "x", 2.5], dtype=object),
+        np.array(["2026-01-01", "NaT"], dtype="datetime64[D]"),
+    ],
+    "keys": {1: "one", 2.5: "two", None: "three", np.int64(7): "seven", ("a", 1): "pair"},
+    "few": (np.float64(0.5), np.bool_(True), np.array(3.0), {"a", "b"}, slice(1, None), b"bytes"),
+    "masked": np.ma.MaskedArray([1.0, 2.0], [False, True]),
+    "text": "é \x1b \ud800 \U0001f600",
+}
+
+
+def test_nested_plain_values_and_arrays_come_back_with_their_types(tmp_path):
+    again = through_file(MKLClassifier(C=PLAIN), tmp_path).C
+    for name in ("nested", "text", "keys", "few"):
+        assert again[name] == PLAIN[name]
+    for found, expected in zip(again["arrays"], PLAIN["arrays"], strict=True):
+        assert found.dtype == expected.dtype
+        assert found.flags.f_contiguous == expected.flags.f_contiguous
+        np.testing.assert_array_equal(found, expected)
+    assert [type(one) for one in again["few"]] == [type(one) for one in PLAIN["few"]]
+    np.testing.assert_array_equal(again["masked"].mask, [False, True])
+
+
+def test_one_object_in_two_places_is_one_object_again(tmp_path):
+    kernel, numbers = RBF(0.5), np.arange(3.0)
+    again = through_file(MKLClassifier([kernel, kernel], C=[numbers, numbers]), tmp_path)
+    assert again.kernels[0] is again.kernels[1]
+    assert again.C[0] is again.C[1]
+
+
+def test_a_part_that_holds_itself_cannot_be_saved(tmp_path):
+    model = MKLClassifier()
+    model.C = [model]
+    with pytest.raises(TypeError, match="cannot be saved: a part of it holds itself"):
+        localmkl.save(model, tmp_path / "model")
 
 
 # Sizes
 
 
-def claim_many(schema, members):
-    name = schema["content"]["content"]["dual_coef_"]["file"]
-    members[name] = members[name].replace(b"'shape': (40,), }            ", b"'shape': (1000000000000,), } ")
-    assert b"1000000000000" in members[name]
+def claiming(dtype, shape):
+    def change(model):
+        attribute(model, "dual_coef_")[1] |= {"dtype": dtype, "shape": shape}
 
-
-def compressed(content):
-    source, buffer = zipfile.ZipFile(io.BytesIO(content)), io.BytesIO()
-    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name in source.namelist():
-            archive.writestr(name, source.read(name))
-        archive.writestr("0.npy", bytes(10**7))
-    return buffer.getvalue()
-
-
-def with_schema(text):
-    return lambda content: seal(zip_of("schema.json", text))
-
-
-def larger(content):
-    """The first member of the list claims all bytes of the file."""
-    start = content.index(b"PK\x01\x02")
-    sizes = struct.pack("<LL", len(content), len(content))
-    return content[: start + 20] + sizes + content[start + 28 :]
+    return lambda content: edited(content, change)
 
 
 @pytest.mark.parametrize(
     "spoil, match",
     [
-        (lambda content: edited(content, claim_many), "an array claims 8,000,000,000,000 bytes"),
-        (compressed, "its members are compressed or encrypted"),
-        (larger, "its members"),
-        (with_schema("[" * 10**5 + "]" * 10**5), "the schema is nested deeper than a model is"),
-        (with_schema("[" + "[]," * 10**7 + "1]"), "the schema has more parts than a model has"),
-        (lambda content: content + b"more", "it is no zip archive, or not a whole one"),
-        (lambda content: b"#!" + content, "it is no zip archive, or not a whole one"),
+        (claiming("<f8", [10**12]), "an array claims 8,000,000,000,000 bytes"),
+        (claiming("<f8", [0, 2**63]), DAMAGED),
+        (claiming("<f8", [-1]), "an array has no plain type or shape"),
+        (claiming("<U99999999", [0]), "an array claims 0 bytes"),
+        (claiming("<U0", [10**12]), "an array has no plain type or shape"),
+        (claiming("|O", [40]), "an array has no plain type or shape"),
+        (lambda content: sealed(b"[" * 10**5 + b"]" * 10**5), DAMAGED),
+        (lambda content: sealed(b"[" + b"[]," * 10**7 + b"1]"), "its tree has more parts than a model has"),
+        (lambda content: sealed("[ä]".encode()), "its tree has more parts than a model has"),
+        (
+            lambda content: content.replace(b" %d\n" % len(lines(content)[2]), b" 99999999999999999\n"),
+            DAMAGED,
+        ),
     ],
-    ids=["shape", "compressed", "larger", "deep", "wide", "longer", "before"],
+    ids=[
+        "shape",
+        "overflow",
+        "negative",
+        "item",
+        "empty item",
+        "objects",
+        "deep",
+        "wide",
+        "letters",
+        "length",
+    ],
 )
 def test_a_file_cannot_make_itself_larger_than_it_is(spoil, match, content, tmp_path):
     spoiled = spoil(content)
     tracemalloc.start()
     try:
         refused(spoiled, tmp_path, match)
-        assert tracemalloc.get_traced_memory()[1] < 2**20 + 4 * len(spoiled)
+        assert tracemalloc.get_traced_memory()[1] < 2**21 + 4 * len(spoiled)
     finally:
         tracemalloc.stop()
+
+
+def test_arrays_share_no_bytes_of_a_file(tmp_path):
+    thing = crafted(MKLClassifier(C=[np.ones(10**5), 1]), tmp_path)
+
+    def change(model):
+        items = attribute(model, "C")[1]
+        items[:] = [items[0]] * 1000
+
+    refused(edited(thing, change), tmp_path, "an array claims 800,000 bytes, 0 are left")
 
 
 @pytest.mark.skipif(os.name != "posix", reason="pipes with a name are a matter of POSIX")
@@ -525,42 +558,12 @@ def test_a_pipe_in_place_of_a_model_does_not_hang(tmp_path):
         localmkl.load(tmp_path / "pipe")
 
 
-# Versions and checksums
-
-
-def test_a_file_without_a_manifest_loads_as_before(tmp_path):
-    model = make(CLMKLClassifier).fit(X, Y)
-    skops.io.dump(model, tmp_path / "old")
-    assert_same_answers(model, localmkl.load(tmp_path / "old"), NEW)
-
-
-def with_manifest(content, **entries):
-    source, buffer = zipfile.ZipFile(io.BytesIO(content)), io.BytesIO()
-    with zipfile.ZipFile(buffer, "w") as archive:
-        for name in source.namelist():
-            member = source.read(name)
-            archive.writestr(name, json.dumps(json.loads(member) | entries) if name == MANIFEST else member)
-    return buffer.getvalue()
-
-
 def test_a_newer_format_is_refused_by_its_version(content, tmp_path):
-    newer = with_manifest(content, format=2, localmkl="3.1.4")
+    newer = content.replace(
+        b"format 1, written by localmkl " + localmkl.__version__.encode(),
+        b"format 2, written by localmkl 3.1.4",
+    )
     refused(newer, tmp_path, r"was written by localmkl 3\.1\.4 in format 2, localmkl .* update localmkl\.$")
-
-
-def test_a_newer_protocol_of_skops_is_refused(content, tmp_path):
-    newer = edited(content, lambda schema, members: schema.update(protocol=99))
-    refused(newer, tmp_path, "is written in protocol 99 of skops, .* update localmkl")
-
-
-def test_members_that_changed_places_are_noticed(content, tmp_path):
-    source, buffer = zipfile.ZipFile(io.BytesIO(content)), io.BytesIO()
-    arrays = [name for name in source.namelist() if name.endswith(".npy")]
-    places = dict(zip(arrays, reversed(arrays), strict=True))
-    with zipfile.ZipFile(buffer, "w") as archive:
-        for name in source.namelist():
-            archive.writestr(places.get(name, name), source.read(name))
-    refused(buffer.getvalue(), tmp_path, "has another checksum than the manifest says")
 
 
 # Parts that do not fit together
@@ -568,7 +571,6 @@ def test_members_that_changed_places_are_noticed(content, tmp_path):
 
 SPOILED = [
     ("dual_coef_", lambda old: old * np.nan),
-    ("dual_coef_", lambda old: 1e200 * old),
     ("dual_coef_", lambda old: old[:-1]),
     ("dual_coef_", lambda old: old.astype(str)),
     ("intercept_", lambda old: "0"),
@@ -585,18 +587,13 @@ SPOILED = [
     ("factors_", lambda old: None),
     ("kernels_", lambda old: old[:-1]),
     ("kernels_", lambda old: [*old[:-1], 5]),
-    ("kernels_", lambda old: [RBF(0.5), *old[1:]]),
     ("rows_", lambda old: old[:-1]),
-    ("rows_", lambda old: old[:, :-1]),
-    ("rows_", lambda old: 1e140 * old),
-    ("rows_", lambda old: np.where(old > 2, np.nan, old)),
     ("cosine_scales_", lambda old: np.ones(3)),
     ("gate_", lambda old: None),
     ("gate_", lambda old: Linear()),
     ("history_", lambda old: {}),
     ("n_iter_", lambda old: -1),
     ("duality_gap_", lambda old: None),
-    ("n_features_in_", lambda old: 7),
     ("kernels", lambda old: "precomputed"),
     ("p", lambda old: "text"),
     ("normalize", lambda old: "cosine"),
@@ -607,7 +604,7 @@ SPOILED = [
 def test_a_model_whose_parts_do_not_fit_is_neither_loaded_nor_saved(name, change, fitted, tmp_path):
     model = pickle.loads(fitted)
     setattr(model, name, change(getattr(model, name)))
-    refused(seal(skops.io.dumps(model)), tmp_path, DAMAGED)
+    refused(crafted(model, tmp_path), tmp_path, DAMAGED)
     with pytest.raises(ValueError, match=r"^The model cannot be saved: .*; fit it again\.$"):
         localmkl.save(model, tmp_path / "saved")
     assert os.listdir(tmp_path) == ["crafted"]
@@ -618,39 +615,11 @@ def fitted():
     return pickle.dumps(make(CLMKLClassifier, n_clusters=2).fit(X, Y))
 
 
-@pytest.mark.parametrize("name", ["averages_", "offsets_", "tau_", "n_clusters"])
-def test_a_gate_that_does_not_fit_is_refused(name, fitted, tmp_path):
-    model = pickle.loads(fitted)
-    setattr(model.gate_.clustering, name, np.ones(7))
-    refused(seal(skops.io.dumps(model)), tmp_path, DAMAGED)
-
-
-@pytest.mark.parametrize("index", ["1", 4, -5, 1.0, True])
-def test_a_gate_whose_kernel_is_not_there_is_refused(index, fitted, tmp_path):
-    model = pickle.loads(fitted)
-    model.gate_.kernel.index = index
-    refused(seal(skops.io.dumps(model)), tmp_path, DAMAGED)
-
-
-@pytest.mark.parametrize("shared", [0.5, 1.0])
-def test_groups_that_do_not_fit_are_refused(shared, tmp_path):
-    groups = np.where(np.arange(len(Y)) % 3 > 0, "Ulm", "Bonn")
-    model = make(CLMKLClassifier, gate="groups", shared=shared).fit(X, Y, groups=groups)
-    model.groups_ = model.groups_[:-1]
-    refused(seal(skops.io.dumps(model)), tmp_path, DAMAGED)
-    model.groups_ = groups
-    if shared < 1.0:
-        model.gate_.table = 2.0 * model.gate_.table
-    else:
-        del model.groups_
-    refused(seal(skops.io.dumps(model)), tmp_path, DAMAGED)
-
-
 def test_every_missing_attribute_of_a_fitted_model_is_noticed_or_not_needed(fitted, tmp_path):
     for name in vars(pickle.loads(fitted)):
         model = pickle.loads(fitted)
         delattr(model, name)
-        (tmp_path / "model").write_bytes(seal(skops.io.dumps(model)))
+        (tmp_path / "model").write_bytes(crafted(model, tmp_path))
         try:
             again = localmkl.load(tmp_path / "model")
         except ValueError:
@@ -692,10 +661,12 @@ def test_what_a_model_says_of_how_it_was_made_is_whole_or_refused(entries, fitte
 
 
 @pytest.mark.parametrize("command", ["info", "predict", "report"])
-def test_the_command_line_refuses_a_crafted_file_in_one_sentence(command, tmp_path, monkeypatch):
+def test_the_command_line_refuses_a_crafted_file_in_one_sentence(command, content, tmp_path, monkeypatch):
+    def change(model):
+        attribute(model, "C")[1] = {"kind": "object", "class": "os.system", "state": None}
+
     monkeypatch.chdir(tmp_path)
-    crafted = calling("localmkl.model_selection.checkpoint", "Checkpoint", "written", {}, {})
-    (tmp_path / "model.localmkl").write_bytes(seal(crafted))
+    (tmp_path / "model.localmkl").write_bytes(edited(content, change))
     (tmp_path / "rows.csv").write_text("a,b\n1,2\n")
     result = CliRunner().invoke(
         app, [command, "model.localmkl", *(["rows.csv"] if command == "predict" else [])]
@@ -706,34 +677,10 @@ def test_the_command_line_refuses_a_crafted_file_in_one_sentence(command, tmp_pa
     assert sorted(os.listdir(tmp_path)) == ["model.localmkl", "rows.csv"]
 
 
-def test_a_kernel_that_counts_without_end_is_refused(tmp_path):
-    model = make(MKLClassifier, [WeightedDegree(2)]).fit(["ACGT", "ACGA", "TTGA", "TTCA"], [0, 0, 1, 1])
-    model.kernels_[0].degree = 10**12
-    refused(seal(skops.io.dumps(model)), tmp_path, "of a kernel is beyond 1,000,000")
-
-
-def test_a_pipeline_with_a_part_that_cannot_run_is_refused(tmp_path):
-    pipeline = make_pipeline(StandardScaler(), make(MKLClassifier)).fit(X, Y)
-    pipeline[0].mean_ = pipeline[0].mean_[:-1]
-    refused(seal(skops.io.dumps(pipeline)), tmp_path, "Pipeline cannot predict: ")
-    del pipeline[0].mean_
-    refused(seal(skops.io.dumps(pipeline)), tmp_path, "Pipeline cannot predict: ")
-    del pipeline[0].n_features_in_
-    refused(seal(skops.io.dumps(pipeline)), tmp_path, "Pipeline does not know its columns")
-    pipeline.steps[-1] = ("model", 5)
-    refused(seal(skops.io.dumps(pipeline)), tmp_path, DAMAGED)
-
-
 @pytest.mark.parametrize("options", [{"refit": False}, {"scoring": ["accuracy", "roc_auc"], "refit": False}])
 def test_a_search_without_a_last_fit_comes_back(options, tmp_path):
     search = GridSearchCV(make(MKLClassifier), {"C": [0.1, 1.0]}, cv=2, **options).fit(X, Y)
     assert through_file(search, tmp_path).cv_results_["params"] == search.cv_results_["params"]
-
-
-def test_a_search_whose_best_model_is_none_is_refused(tmp_path):
-    search = GridSearchCV(make(MKLClassifier), {"C": [0.1, 1.0]}, cv=2).fit(X, Y)
-    search.best_estimator_ = 5
-    refused(seal(skops.io.dumps(search)), tmp_path, DAMAGED)
 
 
 @pytest.mark.parametrize(
@@ -751,11 +698,6 @@ def test_a_model_with_a_lambda_cannot_be_saved(options, tmp_path):
 def test_only_models_are_saved(thing, tmp_path):
     with pytest.raises(TypeError, match="`model` must be an estimator, got"):
         localmkl.save(thing, tmp_path / "model")
-
-
-def test_what_skops_cannot_write_is_a_clear_error(tmp_path):
-    with pytest.raises(TypeError, match="cannot be saved: it holds something that skops cannot write"):
-        localmkl.save(MKLClassifier(C=(i for i in range(3))), tmp_path / "model")
 
 
 # Writing

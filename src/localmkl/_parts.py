@@ -1,110 +1,74 @@
-"""The parts that models consist of, and their way from a file back to objects.
+"""The parts that models consist of, as a tree of plain values and a list of arrays, and back.
 
-A schema is a tree of nodes, each with a `__loader__` (its kind), a `__module__` and a `__class__`. Here is a
-function for each kind that is harmless: values, containers, arrays, and objects of listed classes, made
-without calling their constructor. Kinds that call something with arguments out of the file have none, and
-nothing outside `CLASSES` and `FUNCTIONS` is ever imported because a file names it. What is checked is what is
-built. Classes that the user trusts are filled with attributes as ours are; no code of theirs runs here.
+None, numbers, texts and lists stand for themselves. All else is a dict with its ``kind``:
+
+    dict          pairs                   array     dtype, shape; the numbers are in the list
+    tuple, set    items                   object    class, state: its attributes
+    function, type, dtype: a name         same      number of an object or array that came before
+
+Objects are made without calling their constructor. Nothing outside the lists below is ever imported because a
+file names it, and there is no kind that would call something. Classes that the user trusts are filled with
+attributes as ours are; no code of theirs runs here.
 """
 
-import json
-import re
+from collections import OrderedDict
 from functools import cache
 from importlib import import_module
 from inspect import getattr_static, signature
-from math import prod
 
 import numpy as np
 
 from localmkl._sklearn import metric_of
 
-PROTOCOL = 2
-"""The newest protocol of skops that is known here."""
+OURS = (
+    "localmkl.estimators",
+    "localmkl.estimators.gating",
+    "localmkl.estimators.groups",
+    "localmkl.gates",
+    "localmkl.kernels",
+    "localmkl.kernels.features",
+    "localmkl.kernels.viewed",
+    "localmkl.model_selection",
+    "localmkl.solvers.losses",
+)
+"""Modules whose classes may be parts of a model; all that such a class gets is attributes."""
 
-CLASSES = {
-    "localmkl.estimators": [
-        f"{method}{task}"
-        for method in ("CLMKL", "HLMKL", "LMKL", "MKL", "UniformMKL")
-        for task in ("Classifier", "Regressor")
-    ],
-    "localmkl.estimators.gating": [
-        "ClusteringGate",
-        "FeatureGateKernel",
-        "GateKernel",
-        "KMeansGate",
-        "MatrixGate",
-        "ModelGate",
-        "OneCluster",
-    ],
-    "localmkl.estimators.groups": ["GroupGate"],
-    "localmkl.gates": ["ConvexGate", "KernelKMeansGate", "MixtureGate", "SupervisedGate"],
-    "localmkl.kernels": [
-        *("Chi2", "Cosine", "HistogramIntersection", "Linear", "Overlap", "Polynomial", "RBF", "Tanimoto"),
-        *("GappedKmer", "Mismatch", "Spectrum", "WeightedDegree", "SmithWaterman"),
-        *("PropertyProfile", "PseudoAminoAcid", "ResidueGroups", "TfIdf"),
-    ],
-    "localmkl.kernels.features": ["FeatureMap"],
-    "localmkl.kernels.viewed": ["ViewKernel"],
-    "localmkl.model_selection": ["MKLSearchCV", "OneStandardError"],
-    "localmkl.solvers.losses": [
-        *("Hinge", "SquaredHinge", "LogLoss"),
-        *("EpsilonInsensitive", "SquaredError", "Huber", "Quantile"),
-    ],
-    "sklearn.calibration": ["CalibratedClassifierCV", "_CalibratedClassifier", "_SigmoidCalibration"],
-    "sklearn.compose": ["ColumnTransformer", "TransformedTargetRegressor", "make_column_selector"],
-    "sklearn.decomposition": ["PCA", "TruncatedSVD"],
-    "sklearn.feature_selection": ["SelectKBest", "SelectPercentile", "VarianceThreshold"],
-    "sklearn.frozen": ["FrozenEstimator"],
-    "sklearn.impute": ["KNNImputer", "MissingIndicator", "SimpleImputer"],
-    "sklearn.isotonic": ["IsotonicRegression"],
-    "sklearn.metrics._scorer": ["_PassthroughScorer", "_Scorer"],
-    "sklearn.mixture": ["BayesianGaussianMixture", "GaussianMixture"],
-    "sklearn.model_selection": [
-        *("GridSearchCV", "RandomizedSearchCV", "ParameterGrid"),
-        *("GroupKFold", "GroupShuffleSplit", "KFold", "LeaveOneGroupOut", "LeaveOneOut", "LeavePGroupsOut"),
-        *("LeavePOut", "PredefinedSplit", "RepeatedKFold", "RepeatedStratifiedKFold", "ShuffleSplit"),
-        *("StratifiedGroupKFold", "StratifiedKFold", "StratifiedShuffleSplit", "TimeSeriesSplit"),
-    ],
-    "sklearn.multiclass": ["OneVsOneClassifier", "OneVsRestClassifier"],
-    "sklearn.pipeline": ["FeatureUnion", "Pipeline"],
-    "sklearn.preprocessing": [
-        *("FunctionTransformer", "KBinsDiscretizer", "LabelBinarizer", "LabelEncoder", "MaxAbsScaler"),
-        *("MinMaxScaler", "Normalizer", "OneHotEncoder", "OrdinalEncoder", "PowerTransformer"),
-        *("QuantileTransformer", "RobustScaler", "StandardScaler"),
-    ],
+THEIRS = {
+    "sklearn.calibration": "CalibratedClassifierCV _CalibratedClassifier _SigmoidCalibration",
+    "sklearn.compose": "ColumnTransformer TransformedTargetRegressor make_column_selector",
+    "sklearn.decomposition": "PCA TruncatedSVD",
+    "sklearn.feature_selection": "SelectKBest SelectPercentile VarianceThreshold",
+    "sklearn.frozen": "FrozenEstimator",
+    "sklearn.impute": "KNNImputer MissingIndicator SimpleImputer",
+    "sklearn.isotonic": "IsotonicRegression",
+    "sklearn.metrics._scorer": "_PassthroughScorer _Scorer",
+    "sklearn.mixture": "BayesianGaussianMixture GaussianMixture",
+    "sklearn.model_selection": (
+        "GridSearchCV RandomizedSearchCV ParameterGrid GroupKFold GroupShuffleSplit KFold LeaveOneGroupOut "
+        "LeaveOneOut LeavePGroupsOut LeavePOut PredefinedSplit RepeatedKFold RepeatedStratifiedKFold "
+        "ShuffleSplit StratifiedGroupKFold StratifiedKFold StratifiedShuffleSplit TimeSeriesSplit"
+    ),
+    "sklearn.multiclass": "OneVsOneClassifier OneVsRestClassifier",
+    "sklearn.pipeline": "FeatureUnion Pipeline",
+    "sklearn.preprocessing": (
+        "FunctionTransformer KBinsDiscretizer LabelBinarizer LabelEncoder MaxAbsScaler MinMaxScaler "
+        "Normalizer OneHotEncoder OrdinalEncoder PowerTransformer QuantileTransformer RobustScaler "
+        "StandardScaler"
+    ),
 }
-"""Module of each class: its name. Scikit-learn's predict by NumPy alone: whatever the file says,
-nothing is read beyond the end of an array, as could happen in trees and support vector machines."""
+"""Module: its classes. Scikit-learn's predict by NumPy alone: whatever the file says, nothing is read beyond
+the end of an array, as could happen in trees and support vector machines."""
 
 FUNCTIONS = {
-    "numpy": [
-        *("absolute", "arcsinh", "cbrt", "exp", "expm1", "log", "log10", "log1p", "log2", "sign", "sqrt"),
-        *("square", "tanh"),
-    ],
-    "sklearn.feature_selection": ["chi2", "f_classif", "f_regression"],
+    "numpy": "absolute arcsinh cbrt exp expm1 log log10 log1p log2 sign sqrt square tanh",
+    "sklearn.feature_selection": "chi2 f_classif f_regression",
 }
 """Functions of numbers that parts may hold; those of scikit-learn's scorers come on top."""
 
-HOMES = ("localmkl", "sklearn")
-"""Packages whose way to set the attributes of an object is known to do no more."""
-
-SCALARS = {
-    f"{kind.__module__}.{kind.__name__}": kind
-    for kind in {*np.sctypeDict.values(), bool, float, int, object, str, np.number}
-    if kind not in (np.object_, np.void)
-} | {"numpy.bool_": np.bool_}
-
-HEADER = re.compile(
-    rb"\x93NUMPY\x01\x00..\{'descr': '([<>|=]?[biufcSUmM][0-9]+(?:\[[0-9a-zA-Z]+\])?)', "
-    rb"'fortran_order': (True|False), 'shape': \(([0-9, ]*)\), \} *\n",
-    re.DOTALL,
-)
-"""First bytes of an array of plain values in the format of NumPy."""
-
-LONGEST_ITEM = 2**16
-LONGEST_NAME = 80
-TWISTER = 624
-"""Words of the state of the Mersenne twister, whose position NumPy does not check."""
+TYPES = {"bool": bool, "float": float, "int": int, "object": object, "str": str, "numpy.bool_": np.bool_} | {
+    f"numpy.{kind.__name__}": kind for kind in np.sctypeDict.values() if kind not in (np.object_, np.void)
+}
+NAMES = {kind: name for name, kind in TYPES.items()}
 
 
 def import_trusted(trusted):
@@ -133,262 +97,259 @@ def _imported(path):
     return found
 
 
-def foreign(schema, trusted=()):
-    """Return the names of all that a schema holds and models do not consist of, sorted."""
-    names, waiting = set(), [schema]
-    while waiting:
-        node = waiting.pop()
-        if isinstance(node, dict):
-            waiting += node.values()
-            if "__loader__" in node and not _is_known(node, trusted):
-                names.add(_shown(node))
-        elif isinstance(node, list):
-            waiting += node
-    return sorted(names)
+def public_class(name):
+    """Return a listed class by its name; None if models do not consist of such.
 
+    Where a package keeps a class changes: any deeper place is taken for the listed one.
 
-def _shown(node):
-    """Return the name of a node as a message can show it."""
-    parts = node.get("__module__"), node.get("__class__")
-    if all(isinstance(part, str) and len(part) <= LONGEST_NAME and part.isprintable() for part in parts):
-        return ".".join(parts)
-    return "a part without a name"
-
-
-def _is_known(node, trusted):
-    kind, name = node["__loader__"], f"{node.get('__module__')}.{node.get('__class__')}"
-    if kind not in BUILDERS:
-        return False
-    if kind == "ObjectNode":
-        return name in trusted or _listed(CLASSES, name) is not None
-    if kind == "FunctionNode":
-        return _listed(_functions(), name) is not None
-    return name in (SCALARS if kind == "TypeNode" else PLAIN.get(kind, PLAIN["others"]))
-
-
-def _listed(homes, name):
-    """Return (module, attribute) of a listed class or function; None if it is not listed.
-
-    Where scikit-learn keeps a public class changes: what counts is the package that it is imported from.
+    Examples
+    --------
+    >>> public_class("sklearn.preprocessing._data.StandardScaler")
+    <class 'sklearn.preprocessing._data.StandardScaler'>
+    >>> public_class("os.system")
     """
+    found = _listed(name, OURS + tuple(THEIRS))
+    if found is None or (found[0] in THEIRS and found[1] not in THEIRS[found[0]].split()):
+        return None
+    cls = getattr(import_module(found[0]), found[1], None)
+    foreign = not isinstance(cls, type) or not cls.__module__.startswith(found[0])
+    return None if foreign else cls
+
+
+def public_function(name):
+    """Return a listed function by its name; None if models do not hold it."""
+    found = _listed(name, ("sklearn.metrics", *FUNCTIONS))
+    names = () if found is None else _scores() if found[0] not in FUNCTIONS else FUNCTIONS[found[0]].split()
+    return getattr(import_module(found[0]), found[1]) if found is not None and found[1] in names else None
+
+
+def _listed(name, homes):
+    """Return (module, attribute) of a name whose module, or one that holds it, is among some; else None."""
     module, _, attribute = name.rpartition(".")
     packages = module.split(".")
-    homes_tried = (module, ".".join(packages[:2]), packages[0])
-    return next(((home, attribute) for home in homes_tried if attribute in homes.get(home, ())), None)
+    tried = (module, ".".join(packages[:2]), packages[0])
+    return next(((home, attribute) for home in tried if home in homes), None)
 
 
 @cache
-def _functions():
+def _scores():
     from sklearn.metrics import get_scorer, get_scorer_names
 
-    scores = sorted({metric_of(get_scorer(name)).__name__ for name in get_scorer_names()})
-    return FUNCTIONS | {"sklearn.metrics": scores}
+    return {metric_of(get_scorer(name)).__name__ for name in get_scorer_names()}
 
 
-class Builder:
-    """Objects out of the nodes of a schema.
+class Writer:
+    """The tree of a model.
 
     Parameters
     ----------
-    read : callable
-        Gives the bytes of a member by its name.
-    trusted : dict of str to type, optional
-        Classes that the user trusts, of `import_trusted`.
+    trusted : dict of str to type
+        Of `import_trusted`.
 
     Attributes
     ----------
+    arrays : list of ndarray
+        In the order of the tree.
     objects : list
-        All objects of listed classes that were built.
-    strange : bool
-        Whether there were objects of other classes.
+        All objects whose classes are listed or trusted.
+    foreign : set of str
+        Names of all that models do not consist of.
     """
 
-    def __init__(self, read, trusted=None):
-        self.read = read
-        self.trusted = trusted or {}
-        self.objects = []
-        self.strange = False
-        self._built = {}
+    def __init__(self, trusted):
+        self.trusted, self.arrays, self.objects, self.foreign = trusted, [], [], set()
+        self._numbers, self._kept = {}, []
 
-    def build(self, node):
-        """Return the object of a node; nodes with one `__id__` are one object."""
-        number = node.get("__id__")
-        if number not in self._built:
-            built = BUILDERS[node["__loader__"]](self, node)
-            if number is None:
-                return built
-            self._built[number] = built
-        return self._built[number]
+    def tree(self, value):
+        """Return what stands for a value in the tree."""
+        if value is None or type(value) in (bool, int, float, str):
+            return value
+        if type(value) is np.str_:
+            return str(value)
+        if type(value) is list:
+            return [self.tree(item) for item in value]
+        if id(value) in self._numbers:
+            return {"kind": "same", "number": self._numbers[id(value)]}
+        if isinstance(value, np.ndarray):
+            node = self._array(value)
+        elif isinstance(value, type) or (callable(value) and hasattr(value, "__name__")):
+            return self._named(value)
+        elif (plain := self._plain(value)) is not None:
+            return plain
+        else:
+            node = self._object(value)
+        self._numbers[id(value)] = len(self._numbers)
+        self._kept.append(value)  # its id is its own as long as it is there
+        return node
 
-    def _all(self, nodes):
-        return [self.build(node) for node in nodes]
+    def _plain(self, value):
+        """Return the node of a container or of a value of its own kind; None of an object."""
+        if type(value) in (dict, OrderedDict):
+            pairs = [[self.tree(key), self.tree(entry)] for key, entry in value.items()]
+            return {"kind": "dict", "pairs": pairs}
+        if type(value) in (tuple, set):
+            return {"kind": type(value).__name__, "items": [self.tree(item) for item in value]}
+        if isinstance(value, np.generic) and type(value) in NAMES:
+            return {"kind": "number", "array": self._array(np.asarray(value))}
+        if isinstance(value, np.dtype):
+            return {"kind": "dtype", "name": value.str}
+        if isinstance(value, slice):
+            return {"kind": "slice", "items": [value.start, value.stop, value.step]}
+        if type(value) is bytes:
+            return {"kind": "bytes", "array": self._array(np.frombuffer(value, np.uint8))}
+        if type(value) is np.random.RandomState:
+            return {"kind": "random_state", "state": self.tree(value.get_state(legacy=False))}
+        return None
 
-    def value(self, node):
-        """Return a number, a text, a truth value or None."""
-        value = json.loads(node["content"])
-        if isinstance(value, dict | list):
-            raise ValueError("a value is no number or text")
-        return value
+    def _array(self, array):
+        if isinstance(array, np.ma.MaskedArray):
+            return {"kind": "masked", "data": self.tree(array.data), "mask": self.tree(array.mask)}
+        if array.dtype == object:
+            items = [self.tree(item) for item in array.ravel().tolist()]
+            return {"kind": "objects", "items": items, "shape": list(array.shape)}
+        if array.dtype.kind not in "biufcSUmM" or array.dtype.itemsize == 0:
+            self.foreign.add(f"an array of {array.dtype}")
+        turned = array.ndim > 1 and array.flags.f_contiguous and not array.flags.c_contiguous
+        array = np.ascontiguousarray(array.T if turned else array).reshape(
+            array.shape[:: -1 if turned else 1]
+        )
+        self.arrays.append(array)
+        return {"kind": "array", "dtype": array.dtype.str, "shape": list(array.shape), "turned": turned}
 
-    def dictionary(self, node):
-        """Return a dict; JSON has its keys as text, the types stand beside it."""
-        kinds = [SCALARS[_name(kind)] for kind in node["key_types"]["content"]]
-        pairs = zip(kinds, node["content"].items(), strict=True)
-        return {kind(key): self.build(value) for kind, (key, value) in pairs}
+    def _named(self, value):
+        if isinstance(value, type) and value in NAMES:
+            return {"kind": "type", "name": NAMES[value]}
+        module = "numpy" if isinstance(value, np.ufunc) else getattr(value, "__module__", None)
+        name = f"{module}.{value.__name__}"
+        if isinstance(value, type) or public_function(name) is not value:
+            self.foreign.add(name)
+        return {"kind": "function", "name": name}
 
-    def list(self, node):
-        """Return a list."""
-        return self._all(node["content"])
-
-    def tuple(self, node):
-        """Return a tuple."""
-        return tuple(self._all(node["content"]))
-
-    def set(self, node):
-        """Return a set."""
-        return set(self._all(node["content"]))
-
-    def slice(self, node):
-        """Return a slice between numbers."""
-        ends = [node["content"][name] for name in ("start", "stop", "step")]
-        if not all(end is None or isinstance(end, int) for end in ends):
-            raise ValueError("a slice has other ends than numbers")
-        return slice(*ends)
-
-    def bytes(self, node):
-        """Return bytes."""
-        return self.read(node["file"])
-
-    def kind(self, node):
-        """Return a type of numbers or text."""
-        return SCALARS[_name(node)]
-
-    def function(self, node):
-        """Return a listed function."""
-        home, attribute = _listed(_functions(), _name(node))
-        return getattr(import_module(home), attribute)
-
-    def dtype(self, node):
-        """Return the type of the entries of an array."""
-        return self.array(node["content"]).dtype
-
-    def array(self, node):
-        """Return an array, or one of NumPy's numbers."""
-        if node["type"] == "json":
-            return _of_objects(self._all(node["content"]), self.build(node["shape"]))
-        array = parse_array(self.read(node["file"]))
-        kind = SCALARS.get(_name(node))
-        if kind is None:
-            return array
-        if array.ndim or array.dtype.type is not kind:
-            raise ValueError("a number has another type than it says")
-        return array[()]
-
-    def masked(self, node):
-        """Return a masked array."""
-        return np.ma.MaskedArray(*(self.build(node["content"][part]) for part in ("data", "mask")))
-
-    def random_state(self, node):
-        """Return a random state."""
-        state = self.build(node["content"])
-        inner = state["state"]
-        if inner["key"].shape != (TWISTER,) or not 0 <= inner["pos"] <= TWISTER:
-            raise ValueError("a random state is not one")
-        random_state = np.random.RandomState(0)
-        random_state.set_state(state)
-        return random_state
-
-    def object(self, node):
-        """Return an object of a listed class with its attributes; no constructor is called."""
-        listed = _listed(CLASSES, _name(node))
-        attributes = self.build(node["content"]) if "content" in node else None
-        if listed is None:
-            self.strange = True
-            return _filled(self.trusted[_name(node)], attributes)
-        home, attribute = listed
-        cls = getattr(import_module(home), attribute)
-        made = cls.__new__(cls)
-        if attributes is not None:
-            _check_own(cls, attributes)
-            getattr(made, "__setstate__", made.__dict__.update)(attributes)
-        self.objects.append(made)
-        return made
+    def _object(self, value):
+        name = f"{type(value).__module__}.{type(value).__name__}"
+        if name not in self.trusted and public_class(name) is not type(value):
+            self.foreign.add(name)
+            return None
+        state = value.__getstate__()
+        check_state(type(value), {} if state is None else state, name in self.trusted)
+        node = {"kind": "object", "class": name, "state": self.tree(state)}
+        self.objects.append(value)
+        return node
 
 
-def _filled(cls, attributes):
-    """Return an object of a trusted class with its attributes; of its code, nothing is run."""
+def check_state(cls, attributes, is_foreign):
+    """Raise if an object of a class keeps more than attributes, or one would hide a method of its class."""
     setters = {base.__module__.partition(".")[0] for base in cls.__mro__ if "__setstate__" in vars(base)}
-    if setters.difference(HOMES) or not isinstance(attributes, dict | None):
+    if not isinstance(attributes, dict) or (is_foreign and setters.difference(("localmkl", "sklearn"))):
         raise ValueError(f"{cls.__name__} keeps a state of its own instead of attributes")
-    _check_own(cls, attributes or {}, defaults=(bool, bytes, float, int, str, tuple, type(None)))
-    made = object.__new__(cls)
-    if setters:
-        cls.__setstate__(made, attributes or {})
-    else:
-        object.__getattribute__(made, "__dict__").update(attributes or {})
-    return made
-
-
-def _check_own(cls, attributes, defaults=()):
-    """Raise if an attribute would hide one of its class, unless that is a parameter or such a default."""
+    defaults = (bool, bytes, float, int, str, tuple, type(None)) if is_foreign else ()
     hidden = set(attributes).intersection(dir(cls)).difference(signature(cls).parameters)
     hidden = {name for name in hidden if not isinstance(getattr_static(cls, name), defaults)}
     if hidden:
         raise ValueError(f"{cls.__name__} has no attribute {min(hidden)!r} of its own")
 
 
-def parse_array(content):
-    """Return an array of plain values; its shape must fit the bytes that are there."""
-    header = HEADER.match(content)
-    if header is None:
-        raise ValueError("an array does not begin as arrays do")
-    dtype = np.dtype(header[1].decode())
-    shape = tuple(int(size) for size in header[3].decode().split(",") if size.strip())
-    claimed = prod(shape) * max(dtype.itemsize, 1)
-    if claimed != len(content) - header.end() or dtype.itemsize > max(LONGEST_ITEM, claimed):
-        raise ValueError(f"an array claims {claimed:,} bytes, {len(content) - header.end():,} are there")
-    flat = np.ndarray(prod(shape), dtype, content, header.end())
-    return flat.reshape(shape, order="F" if header[2] == b"True" else "C").copy(order="K")
+def foreign_names(tree, trusted):
+    """Return the names of all classes and functions in a tree that models do not consist of, sorted."""
+    found, waiting = set(), [tree]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, list):
+            waiting += node
+        elif isinstance(node, dict):
+            waiting += node.values()
+            name = str(node.get("class") if node.get("kind") == "object" else node.get("name"))
+            known = node.get("kind") not in ("object", "function")
+            known = known or name in trusted or public_class(name) or public_function(name)
+            found |= set() if known else {name}
+    return sorted(
+        name if len(name) <= 160 and name.isprintable() else "a part without a name" for name in found
+    )
 
 
-def _of_objects(items, shape):
-    """Return an array of objects; of more axes than one, `items` holds lists."""
-    for _ in shape[1:]:
-        items = [one for item in items for one in item]
-    array = np.empty(len(items), dtype=object)
-    for place, item in enumerate(items):
-        array[place] = item
-    return array.reshape(shape)
+class Reader:
+    """Objects out of a tree.
 
+    Parameters
+    ----------
+    next_array : callable
+        Gives the next array of a type and a shape.
+    trusted : dict of str to type
+        Of `import_trusted`.
 
-def _name(node):
-    return f"{node['__module__']}.{node['__class__']}"
+    Attributes
+    ----------
+    objects : list
+        All objects that were made.
+    """
 
+    def __init__(self, next_array, trusted):
+        self.next_array, self.trusted, self.objects, self._numbered = next_array, trusted, [], []
 
-PLAIN = {
-    "NdArrayNode": {"numpy.ndarray", *SCALARS},
-    "others": {
-        *("builtins.bytes", "builtins.dict", "builtins.list", "builtins.set", "builtins.slice"),
-        *("builtins.str", "builtins.tuple", "collections.OrderedDict", "numpy.dtype"),
-        *("numpy.ma.MaskedArray", "numpy.ma.core.MaskedArray", "numpy.random.mtrand.RandomState"),
-    },
-}
-"""Kind of a node: the names that it may have."""
+    def build(self, node):
+        """Return the value of a node."""
+        if isinstance(node, list):
+            return [self.build(item) for item in node]
+        if not isinstance(node, dict):
+            return node
+        kind = node["kind"]
+        if kind == "same":
+            return self._numbered[node["number"]]
+        if kind in ("array", "masked", "objects", "object"):
+            made = self._object(node) if kind == "object" else self._array(node)
+            self._numbered.append(made)
+            return made
+        return self._plain(kind, node)
 
-BUILDERS = {
-    "BytesNode": Builder.bytes,
-    "DTypeNode": Builder.dtype,
-    "DictNode": Builder.dictionary,
-    "FunctionNode": Builder.function,
-    "JsonNode": Builder.value,
-    "ListNode": Builder.list,
-    "MaskedArrayNode": Builder.masked,
-    "NdArrayNode": Builder.array,
-    "ObjectNode": Builder.object,
-    "RandomStateNode": Builder.random_state,
-    "SetNode": Builder.set,
-    "SliceNode": Builder.slice,
-    "TupleNode": Builder.tuple,
-    "TypeNode": Builder.kind,
-}
-"""Kind of a node in the words of skops: how it is built."""
+    def _plain(self, kind, node):
+        if kind == "dict":
+            return {self.build(key): self.build(value) for key, value in node["pairs"]}
+        if kind in ("tuple", "set"):
+            return {"tuple": tuple, "set": set}[kind](map(self.build, node["items"]))
+        if kind == "number":
+            return self._array(node["array"])[()]
+        if kind == "dtype":
+            return np.dtype(str(node["name"]))
+        if kind == "type":
+            return TYPES[node["name"]]
+        if kind == "slice":
+            return slice(*(None if end is None else int(end) for end in node["items"]))
+        if kind == "bytes":
+            return self._array(node["array"]).tobytes()
+        if kind == "random_state":
+            return self._random_state(self.build(node["state"]))
+        if kind == "function":
+            return public_function(node["name"])
+        raise ValueError("it holds a part of an unknown kind")
+
+    def _array(self, node):
+        if node["kind"] == "masked":
+            return np.ma.MaskedArray(self.build(node["data"]), self.build(node["mask"]))
+        if node["kind"] == "objects":
+            array = np.empty(len(node["items"]), dtype=object)
+            for place, item in enumerate(node["items"]):
+                array[place] = self.build(item)
+            return array.reshape(node["shape"])
+        array = self.next_array(node["dtype"], node["shape"])
+        return array.T if node["turned"] else array
+
+    @staticmethod
+    def _random_state(state):
+        inner, made = state["state"], np.random.RandomState(0)
+        if inner["key"].shape != (624,) or not 0 <= inner["pos"] <= 624:  # NumPy does not check this
+            raise ValueError("a random state is not one")
+        made.set_state(state)
+        return made
+
+    def _object(self, node):
+        name, attributes = node["class"], self.build(node["state"]) or {}
+        is_foreign = name in self.trusted
+        cls = self.trusted[name] if is_foreign else public_class(name)
+        check_state(cls, attributes, is_foreign)
+        made = object.__new__(cls)
+        if hasattr(cls, "__setstate__"):
+            cls.__setstate__(made, attributes)
+        else:
+            object.__getattribute__(made, "__dict__").update(attributes)
+        self.objects.append(made)
+        return made

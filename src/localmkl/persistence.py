@@ -1,43 +1,24 @@
 """Saving and loading models without running code from the file.
 
-    save   model -> skops takes it apart -> every part is one that `load` takes -> the manifest -> the file
-    load   the file -> members and their checksums -> names of all parts -> objects -> do they fit together?
-
-A file is written whole or not at all (`_files`).
+save   model -> tree of plain values and arrays (`_parts`) -> do they fit together? -> file (`_archive`)
+load   file -> checksum -> names of all parts -> objects -> do they fit together?
 """
 
-import io
 import os
-import warnings
 from collections.abc import Iterable
-from importlib.util import find_spec
-from numbers import Real
 from os import PathLike
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
-from joblib import parallel_config
+import sklearn
 from sklearn.base import BaseEstimator
-from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder
 
-from localmkl._archive import Archive, Newer, is_archive, seal
-from localmkl._checks import check_integer, listed
-from localmkl._files import write_whole
-from localmkl._parts import PROTOCOL, Builder, foreign, import_trusted
-from localmkl._sklearn import BaseSearchCV, is_fitted
+from localmkl._archive import Archive, NotReadable, is_archive, write_archive
+from localmkl._checks import listed
+from localmkl._parts import Reader, Writer, foreign_names, import_trusted
 from localmkl.estimators.base import BaseMKL
-from localmkl.estimators.whole import check_feature_map, check_whole
-from localmkl.kernels import FeatureMap, SequenceKernel
-
-LONGEST = 600
-"""Letters of an error that are shown."""
-
-TEXT = (OneHotEncoder, OrdinalEncoder, SequenceKernel)
-"""Parts that read text."""
-
-MOST_COLUMNS = 10**6
-"""Of a row that a pipeline is tried on."""
+from localmkl.estimators.whole import check_whole
 
 
 def save(model: BaseEstimator, path: str | PathLike[str], *, trusted: Iterable[str | type] = ()) -> None:
@@ -97,29 +78,25 @@ def write_model(
     model: BaseEstimator, path: str | PathLike[str], *, trusted: Iterable[str | type] = ()
 ) -> None:
     """Write a fitted model to `path`, whatever file is there; else as `save`."""
-    import skops.io
-
     if not isinstance(model, BaseEstimator):
         raise TypeError(f"`model` must be an estimator, got {type(model).__name__}.")
-    classes = import_trusted(trusted)
+    writer = Writer(import_trusted(trusted))
     try:
-        content = seal(skops.io.dumps(model))
-    except Exception as error:  # skops meets types it cannot take apart in many ways
-        raise TypeError(
-            f"The model cannot be saved: it holds something that skops cannot write ({_told(error)}); "
-            "fit it on arrays, with kernels and gates of localmkl or scikit-learn."
-        ) from error
-    try:
-        _read(io.BytesIO(content), classes)
-    except _Foreign as error:
-        raise TypeError(
-            f"The model cannot be saved: it holds {listed(error.names)}; use kernels and gates of localmkl, "
-            "and what the page on saving lists of scikit-learn, in place of other functions and classes, or "
-            "name these classes in `trusted`, here and in `load`."
-        ) from error
+        tree = writer.tree(model)
+        if not writer.foreign:
+            _check_parts(writer.objects)
     except ValueError as error:
-        raise ValueError(f"The model cannot be saved: {_told(error)}; fit it again.") from error
-    write_whole(path, content)
+        raise ValueError(f"The model cannot be saved: {_one_line(error)}; fit it again.") from error
+    except RecursionError as error:
+        raise TypeError("The model cannot be saved: a part of it holds itself; fit it again.") from error
+    if writer.foreign:
+        raise TypeError(
+            f"The model cannot be saved: it holds {listed(sorted(writer.foreign))}; use kernels and gates of "
+            "localmkl, and what the page on saving lists of scikit-learn, in place of other functions and "
+            "classes, or name these classes in `trusted`, here and in `load`."
+        )
+    versions = {"numpy": np.__version__, "scikit-learn": sklearn.__version__}
+    write_archive(path, {"versions": versions, "model": tree}, writer.arrays)
 
 
 def load(path: str | PathLike[str], *, trusted: Iterable[str | type] = ()) -> Any:
@@ -169,109 +146,43 @@ def load(path: str | PathLike[str], *, trusted: Iterable[str | type] = ()) -> An
             return _read(file, classes)
         except MemoryError:
             raise
-        except (Newer, _Foreign, _NoModel) as error:
-            raise ValueError(f"{str(path)!r} {_told(error)}.") from error
-        except Exception as error:  # a damaged file fails in zip, JSON, NumPy or its parts
+        except NotReadable as error:
+            raise ValueError(f"{str(path)!r} {_one_line(error)}.") from error
+        except Exception as error:  # a crafted file fails in JSON, NumPy or its parts
             raise ValueError(
-                f"{str(path)!r} is not a localmkl model, or is damaged ({_told(error)}); "
+                f"{str(path)!r} is not a localmkl model, or is damaged ({_one_line(error)}); "
                 "models are written by `localmkl.save`."
             ) from error
 
 
-class _Foreign(ValueError):
-    """The file holds something that models do not consist of."""
-
-    def __init__(self, names: list[str]) -> None:
-        self.names = names
-        super().__init__(
-            f"names types that are not localmkl's: {listed(names)}; "
-            "only load models from people you trust, and name classes of theirs in `trusted`."
-        )
-
-
-class _NoModel(ValueError):
-    """The file is whole, and holds something else."""
-
-
-def _read(file: BinaryIO, trusted: Any) -> Any:
+def _read(file: BinaryIO, trusted: dict[str, type]) -> Any:
     """Return the model of a file, if it has known or trusted parts alone and they fit together."""
     archive = Archive(file)
-    schema = archive.schema()
-    if schema["protocol"] not in range(PROTOCOL + 1):
-        raise Newer(
-            f"is written in protocol {schema['protocol']} of skops, {PROTOCOL} is the newest that localmkl "
-            "knows; update localmkl."
+    tree = archive.tree()["model"]
+    if names := foreign_names(tree, trusted):
+        raise NotReadable(
+            f"names types that are not localmkl's: {listed(names)}; "
+            "only load models from people you trust, and name classes of theirs in `trusted`"
         )
-    others = foreign(schema, trusted)
-    if others:
-        raise _Foreign(others)
-    builder = Builder(archive.read, trusted)
-    model = builder.build(schema)
+    reader = Reader(archive.array, trusted)
+    model = reader.build(tree)
     if not isinstance(model, BaseEstimator):
-        raise _NoModel(
-            f"is not a localmkl model, it holds {type(model).__name__}; "
-            "models are written by `localmkl.save`."
+        raise NotReadable(
+            f"is not a localmkl model, it holds {type(model).__name__}; models are written by `localmkl.save`"
         )
-    for part in builder.objects:
-        if isinstance(part, BaseMKL):
-            check_whole(part, run=not builder.strange)
-        elif isinstance(part, FeatureMap):
-            check_feature_map(part)
-        elif isinstance(part, BaseSearchCV):
-            _check_search(part)
-    if not isinstance(model, BaseMKL) and not builder.strange:
-        other = any(
-            isinstance(part, TEXT) or getattr(part, "_precomputed", False) or hasattr(part, "views_")
-            for part in builder.objects
-        )
-        _check_runs(model, (TypeError, ValueError) if other else ())
+    _check_parts(reader.objects)
     return model
 
 
-def _check_search(search: Any) -> None:
-    """Raise unless the results of a fitted search can be told."""
-    results = getattr(search, "cv_results_", None)
-    if results is None:
-        return
-    lengths = {len(column) for column in results.values()}
-    index = getattr(search, "best_index_", 0)
-    if lengths != {len(results["params"])} or not 0 <= index < len(results["params"]):
-        raise ValueError("the results of its search are not whole")
-    best = getattr(search, "best_params_", {}), getattr(search, "best_score_", 0.0)
-    if not isinstance(best[0], dict) or not isinstance(best[1], Real):
-        raise ValueError("the best result of its search is none")
+def _check_parts(objects: list[Any]) -> None:
+    """Raise unless each of the estimators of localmkl among some objects is whole."""
+    for part in objects:
+        if isinstance(part, BaseMKL):
+            check_whole(part)
 
 
-def _check_runs(model: Any, allowed: tuple[type[Exception], ...]) -> None:
-    """Raise unless a pipeline, or what else holds a model, runs through on a row of ones.
-
-    What it says of the row does not count. Where text, Grams or views are expected, it may refuse it.
-    """
-    n_columns, names = (getattr(model, name, None) for name in ("n_features_in_", "feature_names_in_"))
-    if not hasattr(type(model), "predict"):  # a scaler alone, for instance
-        return
-    if n_columns is None:
-        if not allowed and is_fitted(model) and getattr(model, "refit", True):
-            raise ValueError(f"{type(model).__name__} does not know its columns")
-        return
-    check_integer("n_features_in_", n_columns, low=1)
-    row = np.ones((1, min(n_columns, MOST_COLUMNS)))
-    if names is not None and find_spec("pandas"):
-        from pandas import DataFrame
-
-        row = DataFrame(row, columns=names)
-    with warnings.catch_warnings(), parallel_config(backend="sequential"):
-        warnings.simplefilter("ignore")
-        try:
-            model.predict(row)
-        except allowed:
-            return
-        except Exception as error:
-            raise ValueError(f"{type(model).__name__} cannot predict: {error}") from error
-
-
-def _told(error: Exception) -> str:
+def _one_line(error: Exception, longest: int = 600) -> str:
     """Return an error in one line without its full stop, and without what a terminal takes for commands."""
     line = " ".join(str(error).split()).rstrip(".")
     shown = "".join(letter if letter.isprintable() else "?" for letter in line)
-    return (shown if len(shown) <= LONGEST else f"{shown[:LONGEST]} ...") or type(error).__name__
+    return (shown if len(shown) <= longest else f"{shown[:longest]} ...") or type(error).__name__

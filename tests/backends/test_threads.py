@@ -12,10 +12,16 @@ import pytest
 from threadpoolctl import threadpool_info
 
 from localmkl import CLMKLClassifier
-from localmkl.backends import compiled, compiling, one_blas_thread, threads
+from localmkl.backends import compiled, compiling, one_blas_thread, threads, together
 from localmkl.datasets import make_localized
 
-X, Y = make_localized(n_samples=600, random_state=0)[:2]  # four Grams: enough for threads to be used
+X, Y = make_localized(n_samples=600, random_state=0)[:2]
+
+
+@pytest.fixture(autouse=True)
+def threads_for_small_stacks_too(monkeypatch):
+    monkeypatch.setattr(compiled, "_WORTH_THREADS", 0)
+    monkeypatch.setattr(together, "_WORTH_THREADS", 0)
 
 
 def dual_coef(_=None):
@@ -31,7 +37,7 @@ def test_a_loop_has_one_user_at_a_time_and_a_forked_child_has_no_threads(monkeyp
     monkeypatch.setattr(threads, "_state", threads._State(forked=True))
     loop()
     assert calls == [("parallel", True), "serial"]
-    assert isinstance(compiled._combine_parallel, threads.Threaded)
+    assert isinstance(compiled._block_products_parallel, threads.Threaded)
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
@@ -48,7 +54,9 @@ import numba, threading
 import numba
 import numpy as np
 from localmkl import MKLClassifier
+from localmkl.backends import compiled, together
 from localmkl.datasets import make_localized
+compiled._WORTH_THREADS = together._WORTH_THREADS = 0
 X, y = make_localized(n_samples=600, random_state=0)[:2]
 found = [MKLClassifier(p=2).fit(X, y).dual_coef_]
 work = [threading.Thread(target=lambda: found.append(MKLClassifier(p=2).fit(X, y).dual_coef_)) for _ in "ab"]
@@ -92,15 +100,15 @@ def test_fits_at_once_leave_the_number_of_blas_threads_as_it_was():
     assert blas_threads() == before
 
 
-def test_who_wants_to_know_is_told_once_that_something_is_compiled():
-    told = []
-    compiling.tell(lambda: told.append("compiling"))
+def test_who_wants_to_know_hears_once_that_something_is_compiled():
+    calls = []
+    compiling.before_compiling(lambda: calls.append("compiling"))
     try:
         numba.njit(lambda x: x + 1.0)(1.0)
         numba.njit(lambda x: x + 2.0)(1.0)
     finally:
-        compiling.tell(lambda: None)
-    assert told == ["compiling"]
+        compiling.before_compiling(lambda: None)
+    assert calls == ["compiling"]
 
 
 def test_a_function_is_compiled_also_where_no_folder_can_keep_it(monkeypatch):

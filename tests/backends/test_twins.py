@@ -60,15 +60,9 @@ def test_combinations_agree(rows, n_clusters, dtype, parallel):
     weights[0, 1] = 0.0
     memberships = rng.dirichlet(np.ones(n_clusters), size=n)
     expected = plain(grams, rows).combine(weights, memberships)
-    np.testing.assert_allclose(
-        compiled.combine(grams, rows, weights, memberships, parallel=parallel),
-        expected,
-        rtol=1e-12,
-        atol=1e-13,
-    )
-    out = np.full((n, n), np.nan)
-    assert compiled.combine(grams, rows, weights, memberships, out, parallel=parallel) is out
-    np.testing.assert_allclose(out, expected, rtol=1e-12, atol=1e-13)
+    out = np.full((1, n, n), np.nan)
+    together.combine_together(grams, rows, weights[None], memberships, out, [0], parallel=parallel)
+    np.testing.assert_allclose(out[0], expected, rtol=1e-12, atol=1e-13)
 
 
 @pytest.mark.parametrize("parallel", [True, False])
@@ -122,7 +116,6 @@ def test_rows_may_leave_out_whole_stretches():
     for own, kernel in zip(weights, kernels, strict=True):
         expected = plain(grams, rows).combine(own, memberships)
         np.testing.assert_allclose(kernel, expected, rtol=1e-12, atol=1e-12)
-        np.testing.assert_allclose(compiled.combine(grams, rows, own, memberships), expected, atol=1e-12)
     gates_compiled.combine_gated(grams, rows, np.ones(2), memberships, kernels[0])
     plain(grams, rows).combine_gated(memberships, kernels[1])
     np.testing.assert_allclose(kernels[0], kernels[1], rtol=1e-12, atol=1e-12)
@@ -226,13 +219,3 @@ def test_the_step_limit_is_kept_and_the_violation_honest():
 def test_an_unknown_backend_is_refused():
     with pytest.raises(ValueError, match=r"`backend` must be one of .*got 'fortran'"):
         load("fortran")
-
-
-def test_submatrices_agree_on_the_triangle_that_counts():
-    K = stack(n_kernels=1)[0]
-    index = np.array([0, 3, 4, 11, 36])
-    expected = np.triu(reference.submatrix(K, index))
-    found = compiled.submatrix(K, index)
-    np.testing.assert_array_equal(np.triu(found), expected)
-    np.testing.assert_array_equal(expected, np.triu(K[np.ix_(index, index)]))
-    assert found.flags.f_contiguous

@@ -65,7 +65,7 @@ def test_a_field_too_many_in_every_row_is_refused(call, tmp_path):
 
 
 def test_lines_are_counted_as_an_editor_counts_them(call, tmp_path):
-    lines = ["a,b,state", '1,2,"two', 'lines"', "", "3,much,x", "4,5,x"]
+    lines = ["a,b,state", '1,2,"two', 'lines"', "", "3,much,x", *(f"{k},{k},x" for k in range(20))]
     write(tmp_path / "t.csv", lines)
     assert "line 5: the column 'b' must hold numbers, got 'much'" in error(
         call, "fit", "t.csv", "--target", "state"
@@ -125,42 +125,6 @@ def test_groups_of_new_rows_that_may_be_those_of_the_fit_are_said(call):
     said = call("predict", "model.localmkl", "new.csv", "--out", "p.csv").err
     assert "Warning: The group '1' of the model and '1.0' of 'new.csv' are kept apart, although they" in said
     assert "groups that the model has not seen (1.0, 3.0)" in said
-
-
-def test_numbers_in_disguise_are_said_to_be_some_and_how_to_write_them(call, tmp_path):
-    rng = np.random.default_rng(0)
-    y, numbers = rng.integers(0, 2, 40), rng.normal(size=40).round(3)
-    columns = {
-        "cost": [f'"{value:,}"' for value in rng.integers(1000, 10**6, 40)],
-        "dose": [f'"{value:.3f}"'.replace(".", ",") for value in numbers],
-        "share": [f"{value:.1f} %" for value in 100 * numbers],
-        "few": [f"{value} %" for value in rng.integers(1, 5, 40)],
-    }
-    write_columns(tmp_path / "x.csv", {**columns, "age": rng.integers(20, 90, 40), "y": y})
-    told = [
-        "looks like numbers with commas between thousands: cost; write them without commas)",
-        "(left out as text that looks like numbers with decimal commas: dose; write them with points)",
-        "(left out as text that looks like numbers with percent signs: share; write them without the sign)",
-        "(read as categories that look like numbers with percent signs: few; write them without the sign)",
-    ]
-    for said in (call("info", "x.csv", "--target", "y").out, call("fit", "x.csv", "--target", "y").err):
-        assert all(one in said for one in told)
-        assert "name it in --kernels" not in said
-    given = ["fit", "x.csv", "--target", "y", "--kernels"]
-    said = call(*given, "rbf columns=share", code=1).err
-    assert "; where it holds numbers with percent signs, write them without the sign.\n" in said
-    write_columns(tmp_path / "none.csv", {"dose": columns["dose"], "y": y})
-    assert call("fit", "none.csv", "--target", "y", code=1).err.endswith(
-        ", it has none; where columns look like numbers with decimal commas (dose), write them with points.\n"
-    )
-    for dose, advice in (("0,5", "commas and decimal points"), ("0.5", "commas")):
-        (tmp_path / "semi.csv").write_text(f"dose;y\n{dose};1\n1;0\n")
-        assert call("info", "semi.csv", code=1).err.endswith(f"; save it with {advice}.\n")
-
-
-def write_columns(path, columns):
-    rows = zip(*columns.values(), strict=True)
-    path.write_text("\n".join([",".join(columns), *(",".join(map(str, row)) for row in rows)]) + "\n")
 
 
 @pytest.mark.parametrize("name", ["x.csv", "x.fa", "x.npy", "x.npz", "x.mat", "x.parquet", "x.fa.gz"])
@@ -255,11 +219,9 @@ def test_columns_that_number_the_rows_are_left_out_unless_named(call, tmp_path):
     lines = [f"{101 + k},{900 - 7 * k},{row}" for k, row in enumerate(rows())]
     write(tmp_path / "t.csv", ["visit,patient_id,a,b,state", *lines])
     said = call("fit", "t.csv", "--target", "state", "--method", "unif").err
-    assert "left out as identifier: patient_id, visit; name it in --kernels to use it" in said
-    assert "rbf on each of 2 columns" in said
-    named = call("fit", "t.csv", "--target", "state", "--method", "unif", "--kernels", "rbf columns=visit,a")
-    assert "left out" not in named.err
-    assert "left out" in call("fit", "t.csv", "--target", "state", "--method", "unif", "--kernels", "rbf").err
+    assert said.count("Left out (names the rows): visit, patient_id; --names visit writes it beside") == 1
+    spec = ["--method", "unif", "--kernels", "rbf columns=visit,a", "--json"]
+    assert "visit" in call("fit", "t.csv", "--target", "state", *spec).json()["kernels"][0]
 
 
 def test_only_whole_and_different_numbers_are_identifiers():

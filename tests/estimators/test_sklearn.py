@@ -4,8 +4,7 @@ import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import localmkl
-from localmkl import MKLClassifier
-from localmkl._parts import CLASSES
+from localmkl import MKLClassifier, estimators
 
 NAMES = [name for name in localmkl.__all__ if name.endswith(("Classifier", "Regressor"))]
 ESTIMATORS = [getattr(localmkl, name) for name in NAMES]
@@ -65,8 +64,8 @@ def test_precomputed_kernels_pass_the_checks_of_scikit_learn(estimator, check):
     check(estimator)
 
 
-def test_every_estimator_is_checked_and_may_be_in_a_file():
-    assert set(NAMES) == set(CLASSES["localmkl.estimators"])
+def test_every_estimator_is_checked():
+    assert set(NAMES) == set(estimators.__all__)
 
 
 if __name__ == "__main__":

@@ -47,7 +47,7 @@ def test_overlap_is_the_share_of_columns_that_agree():
     np.testing.assert_array_equal(kernel.diag(Y), kernel(Y).diagonal())
     joint = kernel(pd.concat([X, Y]))
     assert np.linalg.eigvalsh(joint)[0] >= -1e-12 * len(joint)
-    assert clone(kernel).get_params() == {"columns": NAMES, "view": None}
+    assert clone(kernel).get_params() == {"columns": NAMES, "impute": None, "view": None}
     assert not hasattr(clone(kernel), "categories_")
 
 

@@ -1,7 +1,6 @@
 """Features against Grams: exact at full rank and where they are explicit, projections below."""
 
 import inspect
-from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -300,24 +299,3 @@ def test_a_saved_map_has_the_same_features(rows, tmp_path):
     again = load(tmp_path / "map").mapped_
     np.testing.assert_array_equal(again.transform(X), mapped.transform(X))
     assert repr(again) == repr(mapped) == "FeatureMap(1 kernels, 10 features, 10 landmarks)"
-
-
-@pytest.mark.parametrize(
-    "change, told",
-    [
-        ({"widths": [3]}, "its features are of other kernels than it says"),
-        ({"widths": [0, 10]}, "`width` must be an integer of at least 1, got 0"),
-        ({"widths": [4, 9]}, r"roots must hold numbers of shape \(10, 9\), got float64 \(10, 10\)"),
-        ({"landmarks": None}, "FeatureMap lacks a part: object of type 'NoneType' has no len"),
-        ({"landmarks": np.full((10, 4), np.inf)}, "landmarks must hold numbers below"),
-        ({"landmarks": ["ACGT"] * 10}, "needs numeric columns|Expected 2D array"),
-        ({"kernels": [1, 2]}, "a kernel is none"),
-        ({"cosine": 3}, "its features have no normalisation"),
-    ],
-)
-def test_a_map_whose_parts_do_not_belong_together_is_not_saved(change, told, tmp_path):
-    X = draw_rows(RBF())
-    holder = StandardScaler()
-    holder.mapped_ = replace(fit_features(fit_kernels([Linear(), RBF()], X), X, 10), **change)
-    with pytest.raises(ValueError, match=told):
-        save(holder, tmp_path / "map")

@@ -26,27 +26,8 @@ _WASTED = 9.0
 """Products with unwanted columns, for each wanted one, that cost what picking columns costs."""
 _PICK_TOTALS = 0.8
 """Totals for each Gram, up to which columns are sooner picked from the totals than from the Grams."""
-_WORTH_THREADS = 2**20
-"""Entries of a stack below which waking other threads costs more than they help."""
-
-
-def combine(grams, rows, weights, memberships, out=None, *, parallel=True):
-    """Return the combined kernel K~ of rows of a stack of Grams; see `Stack.combine`."""
-    n = memberships.shape[0]
-    out = np.empty((n, n)) if out is None else out
-    kept = np.flatnonzero(np.any(weights != 0.0, axis=0))
-    work = _combine_parallel if parallel and len(kept) * n * n >= _WORTH_THREADS else _combine_serial
-    index, rows = (rows, None) if pick_from_totals(rows, len(weights), len(kept)) else (None, rows)
-    work(
-        np.asarray(grams),
-        index,
-        rows,
-        kept,
-        np.ascontiguousarray(weights, dtype=np.float64),
-        np.ascontiguousarray(memberships.T, dtype=np.float64),
-        out,
-    )
-    return out
+_WORTH_THREADS = 2**23
+"""Entries of a stack below which the loop in threads, which takes seconds to compile, is not worth it."""
 
 
 def block_products(grams, rows, vectors, *, parallel=True):
@@ -64,7 +45,8 @@ def block_products(grams, rows, vectors, *, parallel=True):
     totals = np.empty((n_shares, n_kernels, *vectors.shape))
     worth = parallel and n_kernels * n * n >= _WORTH_THREADS
     work = _block_products_parallel if worth else _block_products_serial
-    work(np.asarray(grams), index, gathered, vectors, totals)
+    buffers = np.empty((n_shares * n_kernels, 4, _STRETCH))
+    work(np.asarray(grams), index, gathered, vectors, buffers, totals)
     products = totals.sum(axis=0).transpose(1, 0, 2)
     return np.ascontiguousarray(products if gathered is rows else products[..., rows])
 
@@ -80,15 +62,12 @@ def pick_from_totals(rows, n_totals, n_kernels):
     return rows is not None and n_totals * _spread(rows) <= _PICK_TOTALS * n_kernels
 
 
-def submatrix(K, index):
-    """Return K on some rows and columns, upper triangle only; see `reference.submatrix`."""
-    return _submatrix(K, index).T
-
-
 def solve_svm(K, ridge, y, epsilon, lower, upper, alpha, gradient, tol, max_iter, shrink=True):
     """Solve the SVM/SVR dual in place; see `reference.solve_svm`."""
-    flattest = tiny_curvature(K.diagonal())
-    return _smo(K, ridge, y, float(epsilon), lower, upper, alpha, gradient, tol, max_iter, shrink, flattest)
+    diagonal = K.diagonal()
+    flattest, active, places = tiny_curvature(diagonal), np.arange(len(K)), np.empty(len(K), dtype=np.int64)
+    work = diagonal + ridge, active, places, flattest
+    return _smo(K, ridge, y, float(epsilon), lower, upper, alpha, gradient, *work, tol, max_iter, shrink)
 
 
 def _columns(gram, columns, start, stop, buffer):
@@ -108,85 +87,31 @@ def _columns_by_type(gram, columns, start, stop, buffer):
     return view if isinstance(columns, numba.types.NoneType) else gather
 
 
-@njit(fastmath=_FASTMATH)
-def _combine_row(i, grams, index, rows, kept, weights, memberships, buffers, totals, row):
-    """Write row i of K~ up to its diagonal entry, a stretch of columns and four kernels at a time.
-
-    With `index` all columns of the Grams are read and those wanted are picked from the totals; with `rows`
-    they are picked from every Gram.
-    """
-    last = _source(index, i)
-    source = _source(rows, last)
-    n_clusters = weights.shape[0]
-    n_kept = len(kept)
-    high = 0
-    for start in range(0, last + 1, _STRETCH):
-        stop = min(start + _STRETCH, last + 1)
-        size = stop - start
-        totals[:, :size] = 0.0
-        whole = n_kept - n_kept % 4
-        for position in range(0, whole, 4):
-            m_0, m_1, m_2, m_3 = kept[position : position + 4]
-            g_0 = _columns(grams[m_0, source], rows, start, stop, buffers[0])
-            g_1 = _columns(grams[m_1, source], rows, start, stop, buffers[1])
-            g_2 = _columns(grams[m_2, source], rows, start, stop, buffers[2])
-            g_3 = _columns(grams[m_3, source], rows, start, stop, buffers[3])
-            for j in range(n_clusters):
-                w_0, w_1 = weights[j, m_0], weights[j, m_1]
-                w_2, w_3 = weights[j, m_2], weights[j, m_3]
-                if memberships[j, i] != 0.0 and (w_0 != 0.0 or w_1 != 0.0 or w_2 != 0.0 or w_3 != 0.0):
-                    total = totals[j]
-                    for k in range(size):
-                        total[k] += w_0 * g_0[k] + w_1 * g_1[k] + w_2 * g_2[k] + w_3 * g_3[k]
-        for position in range(whole, n_kept):
-            m = kept[position]
-            gram = _columns(grams[m, source], rows, start, stop, buffers[0])
-            for j in range(n_clusters):
-                weight = weights[j, m]
-                if memberships[j, i] != 0.0 and weight != 0.0:
-                    total = totals[j]
-                    for k in range(size):
-                        total[k] += weight * gram[k]
-        low, high = high, _count_below(index, stop, high)
-        stretch = row[low:high]
-        stretch[:] = 0.0
-        for j in range(n_clusters):
-            own = memberships[j, i]
-            if own != 0.0:
-                member = memberships[j, low:high]
-                total = _wanted(totals[j], index, low, high, start, buffers[0])
-                for k in range(high - low):
-                    stretch[k] += own * member[k] * total[k]
+@njit(inline="always")
+def _count_below(index, stop, low):
+    """Return how many of the columns wanted, which are in order, stand before `stop`: at least `low`."""
+    high = min(len(index), low + _STRETCH)
+    while low < high:
+        middle = (low + high) // 2
+        if index[middle] < stop:
+            low = middle + 1
+        else:
+            high = middle
+    return low
 
 
-@njit()
-def _count_below(index, stop, known):
-    """Return how many of the columns wanted stand before `stop`, at least `known`."""
-    if index is None:
-        return stop
-    while known < len(index) and index[known] < stop:
-        known += 1
-    return known
-
-
+@njit(inline="always")
 def _wanted(total, index, low, high, start, buffer):
-    """Return the totals of the columns wanted: a view, or gathered into the buffer."""
+    """Return the totals of the columns wanted: a view where all are, or gathered into the buffer."""
+    if high > low and index[high - 1] - index[low] == high - low - 1:
+        first = index[low] - start
+        return total[first : first + high - low]
+    for k in range(low, high):
+        buffer[k - low] = total[index[k] - start]
+    return buffer[: high - low]
 
 
-@overload(_wanted)
-def _wanted_by_type(total, index, low, high, start, buffer):
-    def view(total, index, low, high, start, buffer):
-        return total[: high - low]
-
-    def gather(total, index, low, high, start, buffer):
-        for k in range(low, high):
-            buffer[k - low] = total[index[k] - start]
-        return buffer[: high - low]
-
-    return view if isinstance(index, numba.types.NoneType) else gather
-
-
-@njit()
+@njit(inline="always")
 def _mirror_block(start, out):
     """Copy the lower triangle's columns [start, start + _TILE) to the upper one."""
     n = out.shape[0]
@@ -196,22 +121,7 @@ def _mirror_block(start, out):
                 out[k, i] = out[i, k]
 
 
-def _combine_loop(grams, index, rows, kept, weights, memberships, out):
-    n = out.shape[0]
-    # Row r is paired with row n-1-r, so that every step of the loop costs the same.
-    for pair in numba.prange((n + 1) // 2):
-        buffers = np.empty((4, _STRETCH))
-        totals = np.empty((weights.shape[0], _STRETCH))
-        first = np.int64(pair)
-        last = n - 1 - first
-        _combine_row(first, grams, index, rows, kept, weights, memberships, buffers, totals, out[first])
-        if last != first:
-            _combine_row(last, grams, index, rows, kept, weights, memberships, buffers, totals, out[last])
-    for tile in numba.prange((n + _TILE - 1) // _TILE):
-        _mirror_block(np.int64(tile) * _TILE, out)
-
-
-@njit(fastmath=_FASTMATH)
+@njit(fastmath=_FASTMATH, inline="always")
 def _products_tile(g_0, g_1, g_2, g_3, vectors, tile, start, stop, totals):
     """Add what a stretch of columns left of the diagonal and its mirror image give, for four rows."""
     i_0, i_1, i_2, i_3 = tile
@@ -265,15 +175,14 @@ def _source(rows, i):
     return i if rows is None else rows[i]
 
 
-def _block_products_loop(grams, index, rows, vectors, totals):
+def _block_products_loop(grams, index, rows, vectors, buffers, totals):
     n_shares, n_kernels = totals.shape[:2]
     for task in numba.prange(n_shares * n_kernels):
         m, share = np.int64(task) // n_shares, np.int64(task) % n_shares
-        buffers = np.empty((4, _STRETCH))
         own = totals[share, m]
         own[:] = 0.0
         for i in range(4 * share, len(index), 4 * n_shares):
-            _products_rows(i, grams[m], index, rows, vectors, buffers, own)
+            _products_rows(i, grams[m], index, rows, vectors, buffers[task], own)
 
 
 def _compile(loop):
@@ -290,19 +199,7 @@ def _compile(loop):
     return Threaded(compiled("_parallel", parallel=True), serial), serial
 
 
-_combine_parallel, _combine_serial = _compile(_combine_loop)
 _block_products_parallel, _block_products_serial = _compile(_block_products_loop)
-
-
-@njit()
-def _submatrix(K, index):
-    n = len(index)
-    out = np.zeros((n, n))
-    for i in range(n):
-        source = K[index[i]]
-        for k in range(i + 1):
-            out[i, k] = source[index[k]]
-    return out
 
 
 @njit()
@@ -331,11 +228,12 @@ def _pair_step(a_i, a_k, upper_i, lower_k, slope, curvature, epsilon):
 
 
 @njit(fastmath=_FASTMATH)
-def _smo(K, ridge, y, epsilon, lower, upper, alpha, gradient, tol, max_iter, shrink, flattest):
+def _smo(
+    K, ridge, y, epsilon, lower, upper, alpha, gradient, diagonal, active, places, flattest,
+    tol, max_iter, shrink,
+):  # fmt: skip
     n = K.shape[0]
-    active = np.arange(n)
     n_active = n
-    diagonal = np.diag(K) + ridge
     countdown = min(n, _SHRINK_EVERY)
     n_iter = 0
     while True:
@@ -356,8 +254,9 @@ def _smo(K, ridge, y, epsilon, lower, upper, alpha, gradient, tol, max_iter, shr
         if not violation > tol or n_iter >= max_iter:
             if n_active == n:
                 return n_iter, max(violation, 0.0)
-            _rebuild_gradient(K, ridge, y, alpha, gradient, active, n_active)
-            active[:] = np.arange(n)
+            _rebuild_gradient(K, ridge, y, alpha, gradient, active, n_active, places)
+            for k in range(n):
+                active[k] = k
             n_active = n
             countdown = min(n, _SHRINK_EVERY)
             if n_iter >= max_iter:
@@ -403,15 +302,14 @@ def _smo(K, ridge, y, epsilon, lower, upper, alpha, gradient, tol, max_iter, shr
         if shrink and countdown == 0:
             countdown = min(n, _SHRINK_EVERY)
             n_active = _shrink(
-                epsilon, lower, upper, alpha, gradient, active, n_active, least_right, most_left
+                epsilon, lower, upper, alpha, gradient, active, n_active, places, least_right, most_left
             )
 
 
 @njit()
-def _shrink(epsilon, lower, upper, alpha, gradient, active, n_active, least_right, most_left):
+def _shrink(epsilon, lower, upper, alpha, gradient, active, n_active, dropped, least_right, most_left):
     """Keep the variables that can still be part of a violating pair; the others move to the end."""
     kept = 0
-    dropped = np.empty(n_active, dtype=active.dtype)
     n_dropped = 0
     for position in range(n_active):
         k = active[position]
@@ -425,18 +323,23 @@ def _shrink(epsilon, lower, upper, alpha, gradient, active, n_active, least_righ
         else:
             dropped[n_dropped] = k
             n_dropped += 1
-    active[kept:n_active] = dropped[:n_dropped]
+    for position in range(n_dropped):
+        active[kept + position] = dropped[position]
     return kept
 
 
-@njit(fastmath=_FASTMATH)
-def _rebuild_gradient(K, ridge, y, alpha, gradient, active, n_active):
+@njit(fastmath=_FASTMATH, inline="always")
+def _rebuild_gradient(K, ridge, y, alpha, gradient, active, n_active, support):
     """Recompute the gradient of the variables that were left out."""
-    support = np.flatnonzero(alpha)
+    n_support = 0
+    for k in range(len(alpha)):
+        if alpha[k] != 0.0:
+            support[n_support] = k
+            n_support += 1
     for position in range(n_active, len(active)):
         k = active[position]
         K_k = K[k]
         total = ridge[k] * alpha[k] - y[k]
-        for s in support:
+        for s in support[:n_support]:
             total += K_k[s] * alpha[s]
         gradient[k] = total

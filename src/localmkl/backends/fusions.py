@@ -6,7 +6,9 @@ from localmkl.backends.compiled import _FASTMATH
 from localmkl.backends.compiling import njit
 
 
-@njit(fastmath=_FASTMATH, error_model="numpy")
+@njit(
+    fastmath=_FASTMATH,
+)
 def _drawn(rows, inverse, first, second, duals, points):
     """Write the points that duals draw the rows to: u_i = x_i - (sum_e of i +-z_e) / w_i."""
     points[:] = rows
@@ -20,7 +22,9 @@ def _drawn(rows, inverse, first, second, duals, points):
             points[k, c] += more * duals[e, c]
 
 
-@njit(fastmath=_FASTMATH, error_model="numpy")
+@njit(
+    fastmath=_FASTMATH,
+)
 def ascend(rows, inverse, first, second, radii, steps, duals, n_steps):
     """Take dual steps in place; return which edges are fused; see `localmkl.gates.fusing.ascend`."""
     n_edges, n_columns = duals.shape

@@ -28,7 +28,7 @@ def combine_gated(grams, rows, factors, gating, out, *, parallel=True):
     n, n_kernels = gating.shape
     left = np.ascontiguousarray((gating * factors).T)
     right = np.ascontiguousarray(gating.T)
-    index, gathered = None, rows
+    index, gathered = np.arange(n), rows
     if pick_from_totals(rows, 1, n_kernels):
         # Columns in between are read too, with a weight of zero, and the others picked from the total.
         index, gathered, few = rows, None, right
@@ -41,12 +41,12 @@ def combine_gated(grams, rows, factors, gating, out, *, parallel=True):
 
 @njit(fastmath=_FASTMATH)
 def _gated_row(i, grams, index, rows, left, right, buffers, total, row):
-    """Write row i of K~ up to its diagonal entry; see `compiled._combine_row`."""
-    last = _source(index, i)
+    """Write row i of K~ up to its diagonal entry; see `together._combine_rows`."""
+    last = index[i]
     source = _source(rows, last)
     n_kernels = left.shape[0]
     whole = n_kernels - n_kernels % 4
-    high = 0
+    high = np.int64(0)
     for start in range(0, last + 1, _STRETCH):
         stop = min(start + _STRETCH, last + 1)
         size = stop - start
@@ -72,7 +72,9 @@ def _gated_row(i, grams, index, rows, left, right, buffers, total, row):
             for k in range(size):
                 total[k] += own * others[k] * gram[k]
         low, high = high, _count_below(index, stop, high)
-        row[low:high] = _wanted(total, index, low, high, start, buffers[0])
+        wanted = _wanted(total, index, low, high, start, buffers[0])
+        for k in range(high - low):
+            row[low + k] = wanted[k]
 
 
 def _combine_gated_loop(grams, index, rows, left, right, out):

@@ -14,7 +14,11 @@ from localmkl.backends.compiling import njit
 def settle(gram, diagonal, labels, sums, weights, max_iter):
     """Move rows to their nearest clusters, in place, until none moves; see `localmkl.gates.kmeans.settle`."""
     work = _settle_parallel if labels.size * len(weights) >= _WORTH_THREADS else _settle_serial
-    work(gram, diagonal, labels, sums, weights, max_iter)
+    updated, least = np.empty_like(labels), np.empty(labels.shape)
+    totals, offsets = np.empty((2, *sums.shape[:2]))
+    counts = np.empty(sums.shape[:2], dtype=labels.dtype)
+    diagonal = np.ascontiguousarray(diagonal)
+    work(gram, diagonal, labels, sums, weights, updated, least, totals, offsets, counts, max_iter)
 
 
 def cluster_sums(gram, labels, weights, n_clusters):
@@ -42,17 +46,18 @@ def _sums_loop(gram, labels, weights, sums):
                     total[k] += weights[i] * row[k]
 
 
-@njit(fastmath=_FASTMATH)
+@njit(fastmath=_FASTMATH, inline="always")
 def _offsets(own, sums, weights, totals, offsets):
     totals[:] = 0.0
     offsets[:] = 0.0
     for i in range(len(own)):
         totals[own[i]] += weights[i]
         offsets[own[i]] += weights[i] * sums[own[i], i]
-    offsets /= totals**2
+    for j in range(len(totals)):
+        offsets[j] /= totals[j] ** 2
 
 
-@njit(fastmath=_FASTMATH)
+@njit(fastmath=_FASTMATH, inline="always")
 def _nearest(i, sums, totals, offsets):
     """Return the nearest cluster of a row and its squared distance, up to the diagonal entry."""
     best, least = 0, np.inf
@@ -63,7 +68,7 @@ def _nearest(i, sums, totals, offsets):
     return best, least
 
 
-@njit(fastmath=_FASTMATH)
+@njit(fastmath=_FASTMATH, inline="always")
 def _move(row, weight, source, target):
     for k in range(len(row)):
         part = weight * row[k]
@@ -71,11 +76,13 @@ def _move(row, weight, source, target):
         target[k] += part
 
 
-@njit()
-def _fill_empty(updated, least, diagonal, n_clusters):
+@njit(inline="always")
+def _fill_empty(updated, least, diagonal, counts):
     """Give every empty cluster the farthest row it can have."""
-    counts = np.bincount(updated, minlength=n_clusters)
-    for cluster in range(n_clusters):
+    counts[:] = 0
+    for i in range(len(updated)):
+        counts[updated[i]] += 1
+    for cluster in range(len(counts)):
         if counts[cluster] == 0:
             farthest, most = -1, -np.inf
             for i in range(len(updated)):
@@ -87,17 +94,19 @@ def _fill_empty(updated, least, diagonal, n_clusters):
             least[farthest] = -diagonal[farthest]
 
 
-def _settle_loop(gram, diagonal, labels, sums, weights, max_iter):
+def _settle_loop(
+    gram, diagonal, labels, sums, weights, all_updated, all_least, all_totals, all_offsets, counts, max_iter
+):
     n_partitions, n = labels.shape
     for partition in numba.prange(n_partitions):
         own, mine = labels[partition], sums[partition]
-        totals, offsets = np.empty(mine.shape[0]), np.empty(mine.shape[0])
-        updated, least = np.empty(n, dtype=labels.dtype), np.empty(n)
+        totals, offsets = all_totals[partition], all_offsets[partition]
+        updated, least = all_updated[partition], all_least[partition]
         for _ in range(max_iter):
             _offsets(own, mine, weights, totals, offsets)
             for i in range(n):
                 updated[i], least[i] = _nearest(i, mine, totals, offsets)
-            _fill_empty(updated, least, diagonal, mine.shape[0])
+            _fill_empty(updated, least, diagonal, counts[partition])
             moved = 0
             for i in range(n):
                 if updated[i] != own[i]:

@@ -11,8 +11,11 @@ TINY_CURVATURE = 1e-12
 
 
 def submatrix(K, index):
-    """Return ``K[index][:, index]`` in Fortran order; of a symmetric K, only its upper triangle counts."""
-    return np.asfortranarray(K[np.ix_(index, index)])
+    """Return ``K[index][:, index]`` of a symmetric K, in Fortran order."""
+    out = np.empty((len(index), len(index)))
+    for start in range(0, len(index), 256):  # some rows at a time: no second matrix
+        K[index[start : start + 256]].take(index, axis=1, out=out[start : start + 256], mode="clip")
+    return out.T
 
 
 def solve_svm(K, ridge, y, epsilon, lower, upper, alpha, gradient, tol, max_iter, shrink=True):

@@ -1,533 +1,158 @@
 """The command line: ``localmkl --help``. Heavy imports wait until a command needs them."""
 
-from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 import localmkl
-from localmkl.cli import options
-from localmkl.cli.voice import (
-    EXPECTED,
-    INTERRUPTED,
-    Command,
-    Misuse,
-    Voice,
-    end_on_signals,
-    n_of,
-    sentence,
-    stop_on_signals,
-)
+from localmkl.cli.options import LEARNING, READING, SPEAKING, command
+from localmkl.cli.voice import INTERRUPTED, end, listen, stop
 
-app = typer.Typer(
-    name="localmkl",
-    help="Multiple kernel learning whose kernel weights may differ from region to region.",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-)
-
-_option, _argument = typer.Option, typer.Argument
-_command = partial(app.command, cls=Command)
+app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
+MODEL, WRITING = Path("model.localmkl"), ("out", "force", *SPEAKING)
 
 
-def _say_version(asked: bool):
-    if asked:
+def _print_version(wanted: bool):
+    if wanted:
         typer.echo(f"localmkl {localmkl.__version__}")
         raise typer.Exit
 
 
 @app.callback()
 def _root(
-    version: Annotated[
-        bool, _option("--version", callback=_say_version, is_eager=True, help="Say the version and exit.")
-    ] = False,
+    version: Annotated[bool, typer.Option("--version", callback=_print_version, is_eager=True)] = False,
 ):
-    """Multiple kernel learning whose kernel weights may differ from region to region."""
+    """Multiple kernel learning whose weights may differ from group to group, or from cluster to cluster."""
 
 
-@_command()
-def fit(
-    data: options.TrainingData = None,
-    target: options.Target = None,
-    kernels: options.Kernels = None,
-    method: options.Method = "clmkl",
-    regression: options.Regression = False,
-    c: options.C = None,
-    p: options.P = None,
-    clusters: options.Clusters = None,
-    evenness: options.Evenness = None,
-    shared: options.Shared = None,
-    loss: options.Loss = None,
-    epsilon: options.Epsilon = None,
-    quantile: options.Quantile = None,
-    unlabeled: Annotated[
-        Path | None,
-        _option(help="More rows, labels unseen, to learn the clusters from."),
-    ] = None,
-    tune: options.Tune = None,
-    out: Annotated[Path, _option(help="The model.")] = Path("model.localmkl"),
-    positive: options.Positive = None,
-    negative: options.Negative = None,
-    labels: options.Labels = None,
-    names: options.Names = None,
-    header: options.Header = None,
-    gate: options.Gate = None,
-    clustering: options.Clustering = None,
-    groups: options.Groups = None,
-    normalize: options.Normalize = None,
-    impute: options.Impute = None,
-    missing: options.Missing = None,
-    balanced: options.Balanced = False,
-    rank: options.Rank = None,
-    exact_gap: options.ExactGap = False,
-    keep_features: options.KeepFeatures = False,
-    device: options.Device = "cpu",
-    tol: options.Tol = None,
-    variable: options.Variable = None,
-    rows: options.Rows = None,
-    seed: options.Seed = 0,
-    force: options.Force = False,
-    as_json: options.Json = False,
-    quiet: options.Quiet = False,
-    debug: options.Debug = False,
-):
-    """Learn a model from a file and write it to another.
+FIT = (
+    "localmkl fit patients.csv --target outcome",
+    "localmkl fit patients.csv --target outcome --groups hospital",
+    "localmkl fit promoters.fa --kernels 'wd:1-8; spectrum:4-6'",
+)
 
-    Without --kernels, sequences get kernels on the letters in place and anywhere, tables Gaussian kernels on
-    standardised columns and groups of them; the choice is said.
 
-    Parameters that are not given are chosen by a small search, UNIF and MKL among its candidates, unless
-    there are very many rows; --no-tune fits at once.
+@command(app, (*LEARNING, "tune", *WRITING), FIT, out=MODEL)
+def fit(given, voice):
+    """Learn a model from a file, judge it by cross-validation, and write it.
+
+    Kernels, parameters and gaps are taken care of; options change what is chosen.
     """
-    given, voice = locals(), Voice(as_json, quiet, debug)
-    with voice.plainly():
-        from localmkl.cli.ordering import order_of
+    from localmkl.cli.training import train
 
-        order = order_of(given, voice)
-        if tune and unlabeled is not None:
-            raise Misuse("--unlabeled does not go with --tune: fit again with the parameters found.")
-        from localmkl.cli.train import train
-        from localmkl.cli.tuning import Search
-
-        train(order, voice, search=None if tune is False else Search(quick=tune is None))
+    train(given, voice, quick=given.tune is None)
 
 
-@_command()
-def tune(
-    data: options.TrainingData = None,
-    target: options.Target = None,
-    kernels: options.Kernels = None,
-    method: options.Method = "clmkl",
-    regression: options.Regression = False,
-    c: options.C = None,
-    p: options.P = None,
-    clusters: options.Clusters = None,
-    evenness: options.Evenness = None,
-    shared: options.Shared = None,
-    loss: options.Loss = None,
-    epsilon: options.Epsilon = None,
-    quantile: options.Quantile = None,
-    folds: options.Folds = 5,
-    scoring: options.Scoring = None,
-    out: Annotated[Path, _option(help="The best model, fitted on all rows.")] = Path("model.localmkl"),
-    table: Annotated[Path | None, _option(help="CSV file of all scores.")] = None,
-    jobs: options.Jobs = None,
-    positive: options.Positive = None,
-    negative: options.Negative = None,
-    labels: options.Labels = None,
-    names: options.Names = None,
-    header: options.Header = None,
-    gate: options.Gate = None,
-    clustering: options.Clustering = None,
-    groups: options.Groups = None,
-    normalize: options.Normalize = None,
-    impute: options.Impute = None,
-    missing: options.Missing = None,
-    balanced: options.Balanced = False,
-    rank: options.Rank = None,
-    exact_gap: options.ExactGap = False,
-    keep_features: options.KeepFeatures = False,
-    device: options.Device = "cpu",
-    tol: options.Tol = None,
-    variable: options.Variable = None,
-    rows: options.Rows = None,
-    seed: options.Seed = 0,
-    force: options.Force = False,
-    as_json: options.Json = False,
-    quiet: options.Quiet = False,
-    debug: options.Debug = False,
-):
-    """Search C, p, clusters, evenness, shared, loss (lists such as 0.1,1,10) and write the best model.
+TUNE = (
+    "localmkl tune patients.csv --target outcome --groups hospital",
+    "localmkl tune patients.csv --target outcome --C 0.1,1,10 --p 1,4/3",
+    "localmkl tune promoters.fa --folds 10 --table scores.csv",
+)
 
-    What is finished is kept beside the model: give the command again to go on with a search that was stopped.
+
+@command(app, (*LEARNING, "table", *WRITING), TUNE, out=MODEL)
+def tune(given, voice):
+    """Search C, p, shared, clusters, evenness and loss thoroughly, and write the best model.
+
+    After an interruption give the command again: it goes on where it was stopped.
     """
-    given, voice = locals(), Voice(as_json, quiet, debug)
-    with voice.plainly():
-        from localmkl.cli.ordering import order_of
+    from localmkl.cli.training import train
 
-        order = order_of(given, voice)
-        from localmkl.cli.train import train
-        from localmkl.cli.tuning import Search
-
-        train(order, voice, search=Search(folds, scoring, jobs, table))
+    given.tune = True
+    train(given, voice, quick=False)
 
 
-@_command()
-def compare(
-    data: options.TrainingData = None,
-    target: options.Target = None,
-    kernels: options.Kernels = None,
-    also: options.Also = None,
-    regression: options.Regression = False,
-    c: options.C = None,
-    p: options.P = None,
-    clusters: options.Clusters = None,
-    evenness: options.Evenness = None,
-    shared: options.Shared = None,
-    loss: options.Loss = None,
-    epsilon: options.Epsilon = None,
-    quantile: options.Quantile = None,
-    splits: options.Splits = 20,
-    scoring: options.Scoring = None,
-    table: Annotated[Path | None, _option("--out", help="CSV file of the table, too.")] = None,
-    figure: Annotated[Path | None, _option(help="Picture of the differences: .png or .svg.")] = None,
-    jobs: options.Jobs = None,
-    positive: options.Positive = None,
-    negative: options.Negative = None,
-    labels: options.Labels = None,
-    names: options.Names = None,
-    header: options.Header = None,
-    gate: options.Gate = None,
-    clustering: options.Clustering = None,
-    groups: options.Groups = None,
-    normalize: options.Normalize = None,
-    impute: options.Impute = None,
-    missing: options.Missing = None,
-    balanced: options.Balanced = False,
-    rank: options.Rank = None,
-    device: options.Device = "cpu",
-    tol: options.Tol = None,
-    variable: options.Variable = None,
-    rows: options.Rows = None,
-    seed: options.Seed = 0,
-    force: options.Force = False,
-    as_json: options.Json = False,
-    quiet: options.Quiet = False,
-    debug: options.Debug = False,
-):
-    """Compare UNIF, MKL and CLMKL on shared splits, and say whether locality is worth it.
+COMPARE = (
+    "localmkl compare patients.csv --target outcome --groups hospital",
+    "localmkl compare patients.csv --target outcome --also one",
+    "localmkl compare promoters.fa --C 1,10 --splits 50 --out compared.csv",
+)
+COMPARED = tuple(name for name in LEARNING if name not in ("method", "folds", "positive_class"))
 
-    All have the same parameters, as given or those of --no-tune. From lists such as 0.1,1,10 each method
-    chooses by cross-validation within the training rows of every split.
+
+@command(app, (*COMPARED, "also", "splits", *WRITING), COMPARE)
+def compare(given, voice):
+    """Compare equal weights, one set of weights and local weights on the same random splits.
+
+    All methods have the same parameters. From lists such as 0.1,1,10 each method chooses within the training
+    rows of every split.
     """
-    given, voice = locals(), Voice(as_json, quiet, debug)
-    with voice.plainly():
-        from localmkl.cli.ordering import check_also, check_figure, order_of
+    from localmkl.cli.comparing import compare
 
-        more = check_also(also)
-        check_figure(figure)
-        checked = {
-            "method": "lmkl" if "lmkl" in more else "clmkl",
-            "exact_gap": False,
-            "keep_features": False,
-        }
-        order = order_of({**given, **checked}, voice)
-        from localmkl.cli.comparing import Contest, compare_by
-
-        compare_by(order, voice, Contest(more, splits, scoring, jobs, table, figure))
+    compare(given, voice)
 
 
-def _look_at(model, data):
-    """Raise if files are not there or of no known kind, before heavy imports."""
-    from localmkl.cli.files import check_regular, kind_of
-    from localmkl.cli.joining import named_files
-
-    check_regular(model)
-    for path in named_files(data or []).values():
-        kind_of(path)
-        check_regular(path)
+PREDICT = (
+    "localmkl predict model.localmkl new.csv",
+    "localmkl predict model.localmkl new.csv --explain --out predictions.csv",
+    "localmkl predict model.localmkl new.fa --json",
+)
 
 
-@_command()
-def predict(
-    model: options.Model,
-    data: options.Data,
-    out: Annotated[Path | None, _option(help="CSV file; default: stdout.")] = None,
-    target: options.Target = None,
-    labels: options.Labels = None,
-    names: options.Names = None,
-    header: options.Header = None,
-    variable: options.Variable = None,
-    rows: options.Rows = None,
-    device: options.Device = "cpu",
-    force: options.Force = False,
-    as_json: options.Json = False,
-    quiet: options.Quiet = False,
-    debug: options.Debug = False,
-):
-    """Predict the rows of a file: label, score, memberships, the contribution of every kernel.
+@command(app, ("model", "data", *READING, "explain", "device", *WRITING), PREDICT, data=...)
+def predict(given, voice):
+    """Predict the rows of a file: class and probability, or number, as a CSV table."""
+    from localmkl.cli.predicting import predict
 
-    Models of the log loss add the probability of each class.
-
-    Of a Gram file with all rows, those that the model was not trained on.
-    """
-    voice = Voice(as_json, quiet, debug)
-    with voice.plainly():
-        _look_at(model, data)
-        from localmkl.cli import joining, places, use
-
-        if out is not None:
-            inputs = (model, *use.paths_of(data), labels)
-            places.check_outputs([("--out", out, places.PREDICTIONS)], inputs, force=force)
-        subject = use.open_model(model)
-        use.move(subject, device)
-        where = {"target": target, "labels": labels, "names": names, "variable": variable, "header": header}
-        tally = use.Tally(subject)
-        with voice.table(out) as write, voice.counting("predicting") as show:
-            for content in use.pieces_for(subject, data, rows=rows, **where):
-                joined = joining.told(content)
-                columns, table = use.predict_piece(subject, content)
-                write(columns, table)
-                tally.add(content, table)
-                show(tally.n_rows, None)
-        scores, said = tally.score()
-        if out is not None:
-            record = {"out": str(out), "rows": tally.n_rows, **scores}
-            voice.result(record, f"{n_of(tally.n_rows, 'prediction')}: {out}")
-        for note in filter(None, (*joined, said, subject.unfinished)):
-            voice.note(note)
+    predict(given, voice)
 
 
-@_command()
-def report(
-    model: options.Model,
-    data: Annotated[
-        list[str] | None,
-        _argument(help="Rows to show, of one file or several; default: the training rows, where kept."),
-    ] = None,
-    out: Annotated[Path, _option(help="The HTML file.")] = Path("report.html"),
-    title: Annotated[str | None, _option(help="Title of the page.")] = None,
-    folds: Annotated[int, _option(help="Folds of the cross-validation; 0 for none.", min=0)] = 5,
-    baselines: Annotated[bool, _option(help="Compare with equal and with global weights.")] = True,
-    stability: options.Stability = 0,
-    target: options.Target = None,
-    labels: options.Labels = None,
-    names: options.Names = None,
-    header: options.Header = None,
-    variable: options.Variable = None,
-    rows: options.Rows = None,
-    seed: options.Seed = 0,
-    force: options.Force = False,
-    as_json: options.Json = False,
-    quiet: options.Quiet = False,
-    debug: options.Debug = False,
-):
-    """Write what a model says, and how good it is, as one HTML file."""
-    voice = Voice(as_json, quiet, debug)
-    with voice.plainly():
-        _look_at(model, data)
-        from localmkl.cli import joining, places, use
-
-        inputs = (model, *use.paths_of(data), labels)
-        places.check_outputs([("--out", out, places.REPORT)], inputs, force=force)
-        subject = use.open_model(model)
-        where = {"target": target, "labels": labels, "names": names, "variable": variable, "header": header}
-        content = use.read_for(subject, data, rows=rows, **where) if data else None
-        for said in () if content is None else joining.told(content):
-            voice.note(said)
-        settings = {"title": title, "cv": folds, "baselines": baselines, "seed": seed, "stability": stability}
-        if stability:  # refits have a progress bar of their own
-            path = use.write(subject, content, out, **settings, verbose=int(not quiet))
-        else:
-            with voice.working("writing the report: cross-validation may take a while"):
-                path = use.write(subject, content, out, **settings)
-        voice.result({"out": str(path)}, f"The report: {path.resolve()}")
-        for said in filter(None, (use.lacking(subject, content), subject.unfinished)):
-            voice.note(said)
+REPORT = (
+    "localmkl report model.localmkl",
+    "localmkl report model.localmkl new.csv --out new.html",
+    "localmkl report model.localmkl --stability 100",
+)
+PAGE = ("title", "folds", "stability", "seed", *WRITING)
 
 
-@_command()
-def info(
-    file: Annotated[list[str], _argument(help="A model or a data file, or several files to be joined.")],
-    target: options.Target = None,
-    labels: options.Labels = None,
-    names: options.Names = None,
-    variable: options.Variable = None,
-    header: options.Header = None,
-    as_json: options.Json = False,
-    quiet: options.Quiet = False,
-    debug: options.Debug = False,
-):
-    """Say what is in a model or in a data file."""
-    voice = Voice(as_json, quiet, debug)
-    with voice.plainly():
-        from localmkl.cli import files, joining, tell
+@command(app, ("model", "data", *READING, *PAGE), REPORT, out=Path("report.html"))
+def report(given, voice):
+    """Write one HTML page on a model: how good it is, what matters, and where."""
+    from localmkl.cli.predicting import report
 
-        if len(file) == 1 and files.is_model(file[0]):
-            from localmkl.cli import use
-
-            record, text = tell.describe_model(use.open_model(file[0]))
-        else:
-            insisted = frozenset(filter(None, (target, names)))
-            asked = files.Asked(target, labels, names, variable, header, insisted=insisted)
-            content = joining.read_any(file, asked)
-            record, text = tell.describe_data(content)
-            for said in joining.told(content):
-                voice.note(said)
-        voice.result(record, text)
+    report(given, voice)
 
 
-@_command()
-def bench(
-    samples: Annotated[int, _option(min=50, help="Rows of the generated problem.")] = 1000,
-    kernels: Annotated[int, _option(min=1, help="Kernels.")] = 10,
-    clusters: Annotated[int, _option(min=1, help="Clusters.")] = 3,
-    seed: options.Seed = 0,
-    as_json: options.Json = False,
-    quiet: options.Quiet = False,
-    debug: options.Debug = False,
-):
-    """Measure what fits cost here, in readings of the Grams and against the published algorithm."""
-    voice = Voice(as_json, quiet, debug)
-    with voice.plainly():
-        from localmkl.bench import measure, show
-
-        with voice.working("measuring"):
-            rows = measure(samples, kernels, clusters, seed)
-        voice.result({"rows": rows}, show(rows))
+INFO = (
+    "localmkl info model.localmkl",
+    "localmkl info patients.csv --target outcome",
+    "localmkl info rna.csv clinic.csv --names patient",
+)
 
 
-@_command()
-def warmup(
-    as_json: options.Json = False,
-    quiet: options.Quiet = False,
-    debug: options.Debug = False,
-):
-    """Compile now what the first fits would compile: once for all, on this machine."""
-    voice = Voice(as_json, quiet, debug)
-    with voice.plainly():
-        from localmkl.warmup import warm_up
+@command(app, ("file", *READING[:-1], *SPEAKING), INFO)
+def info(given, voice):
+    """Describe a model, or a data file before anything is learned from it."""
+    from localmkl.cli.record import describe
 
-        with voice.counting("compiling") as show:
-            took = warm_up(show)
-        voice.result({"seconds": took}, f"Ready, after {took:.0f} s.")
+    describe(given, voice)
 
 
-@_command()
-def demo(
-    samples: Annotated[int, _option(min=30, help="Training samples.")] = 300,
-    seed: options.Seed = 0,
-    force: options.Force = False,
-    debug: options.Debug = False,
-):
+@command(app, ("samples", "seed", "force", "debug"), ["localmkl demo"])
+def demo(given, voice):
     """Compare the five methods on generated data with three groups, each with its own view."""
-    with Voice(debug=debug).plainly():
-        from localmkl.cli import places
-        from localmkl.demo import REPORT_FILE, run_demo
+    from localmkl.cli.places import REPORT, check_outputs
+    from localmkl.demo import REPORT_FILE, run_demo
 
-        places.check_outputs([("The report", REPORT_FILE, places.REPORT)], force=force)
-        run_demo(samples, seed)
-
-
-@_command()
-def reproduce(
-    name: Annotated[str, _argument(help="An experiment of --list, or 'all'.")] = "",
-    listing: Annotated[
-        bool, _option("--list", help="Say what there is, on which data, and how long it takes.")
-    ] = False,
-    data: Annotated[
-        str | None,
-        _option(help="Data set of the experiment, downloaded if need be; default: the first that is there."),
-    ] = None,
-    images: Annotated[
-        str | None, _option(help="For 'images': a folder with one folder of images per class.")
-    ] = None,
-    reps: Annotated[int | None, _option(min=1, help="Repetitions; default: as many as in the paper.")] = None,
-    sizes: Annotated[
-        str | None, _option(help="Points of the axis, for instance 50,100,200; default: all.")
-    ] = None,
-    methods: Annotated[
-        str | None,
-        _option(
-            help="For instance UNIF,CLMKL; default: all ('scale': those of 100 landmarks, and exact ones)."
-        ),
-    ] = None,
-    out: Annotated[
-        str, _option(help="Folder of rows and summaries; what is there is not run again.")
-    ] = "results",
-    jobs: Annotated[int | None, _option(min=1, help="Worker processes; default: one per core.")] = None,
-    quick: Annotated[bool, _option("--quick", help="A minute on shipped or generated data instead.")] = False,
-    summary: Annotated[
-        bool, _option("--summary", help="Run nothing, summarise the rows that are there.")
-    ] = False,
-    force: options.Force = False,
-    as_json: options.Json = False,
-    quiet: options.Quiet = False,
-    debug: options.Debug = False,
-):
-    """Reproduce a table or figure of the paper, its numbers beside ours; a stopped run goes on."""
-    voice = Voice(as_json, quiet, debug)
-    with voice.plainly():
-        from rich.console import Console
-
-        from localmkl.experiments import EXPERIMENTS, Interrupted, list_experiments
-        from localmkl.experiments import reproduce as run
-
-        if listing or not name:
-            entries = list_experiments()
-            voice.result({"experiments": entries}, _listing(entries))
-            return
-        settings = {
-            "data": data,
-            "images": images,
-            "repetitions": reps,
-            "points": None if sizes is None else sizes.split(","),
-            "methods": None if methods is None else [method.strip() for method in methods.split(",")],
-            "n_jobs": jobs,
-            "quick": quick,
-            "run": not summary,
-            "force": force,
-            "console": Console(stderr=True, quiet=quiet),
-        }
-        failed = False
-        for each in EXPERIMENTS if name == "all" else [name]:
-            try:
-                text = run(each, out, **settings)
-                voice.result({"experiment": each, "summary": text}, text)
-            except Interrupted as stop:
-                typer.echo(str(stop), err=True)
-                raise typer.Exit(INTERRUPTED) from None
-            except EXPECTED as error:
-                if name != "all":
-                    raise
-                typer.echo(f"{each}: {sentence(error)}", err=True)
-                failed = True
-        if failed:
-            raise typer.Exit(1)
+    check_outputs([("The report", REPORT_FILE, REPORT)], force=given.force)
+    run_demo(given.samples, given.seed)
 
 
-def _listing(entries):
-    """Return the experiments as text, one below the other."""
-    lines = []
-    for number, entry in enumerate(entries):
-        if number == 0 or entry["name"] != entries[number - 1]["name"]:
-            lines.append(f"{entry['name']:<13} {entry['title']} ({entry['paper']})")
-        lacking = f"; not there: {', '.join(entry['missing'])}" if entry["missing"] else ""
-        lines.append(f"  --data {entry['data']:<13} {entry['fidelity']}: {entry['what']}")
-        lines.append(f"  {'':<20} about {entry['duration']} on two cores{lacking}")
-        if entry["missing"]:
-            lines += [f"  {'':<20} terms at {place}: {terms}" for place, terms in entry["terms"].items()]
-    return "\n".join(lines)
+@app.command(hidden=True, context_settings={"ignore_unknown_options": True, "allow_extra_args": True})
+def reproduce():
+    """Print where the reproduction of the paper is."""
+    typer.echo(
+        "The reproduction of the paper moved: run `python -m reproduction` in a clone of the repository."
+    )
 
 
 def main():
     """Run the command line."""
-    stop_on_signals()
+    listen(stop)
     try:
         app()
     except KeyboardInterrupt:  # before a command has begun
         raise SystemExit(INTERRUPTED) from None
     finally:
-        end_on_signals()
+        listen(end)

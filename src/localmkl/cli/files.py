@@ -6,31 +6,29 @@ grams       .npy, .npz, .mat              Gram matrices, labels among the variab
 matrix      .mtx                          sparse rows, their names in a file beside it
 omics       .h5ad, .h5mu                  AnnData and MuData: one view or several, labels among `obs`
 
-Several files, and the last two kinds, are views of the same samples: see `joining`.
+Several files, and the last two kinds, are views of the same samples: see `joining`. Large ones: see `pieces`.
 """
 
 import os
 import re
-from collections import Counter
-from dataclasses import dataclass, replace
+from contextlib import nullcontext, suppress
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from localmkl._archive import is_archive
-from localmkl._checks import is_missing, listed
+from localmkl._checks import listed
 from localmkl._resources import available_memory
 from localmkl._spelling import meant
-from localmkl._warnings import warn
-from localmkl.cli.truth import with_gaps
+from localmkl.cli.columns import as_word, left_out, remarks, tidied
 from localmkl.cli.voice import Misuse
-from localmkl.datasets.delimited import field_at
-from localmkl.datasets.fasta import read_fasta, read_header_values, read_label_file
+from localmkl.datasets.fasta import fasta_pieces, header_values, read_label_file, written_labels
 from localmkl.datasets.gram_files import read_grams, read_row_variable
-from localmkl.datasets.labels import MISSING, as_labels
-from localmkl.datasets.opening import OPENERS, check_regular, file_kind, read_text
-from localmkl.datasets.tables import joined_labels, read_table, table_pieces, unlabelled
+from localmkl.datasets.labels import as_labels, has_label, is_label, with_gaps
+from localmkl.datasets.opening import check_regular, file_kind, read_text, unpacked_size
+from localmkl.datasets.table_files import field_at, table_pieces
 
 TABLE, SEQUENCES, GRAMS = "table", "sequences", "grams"
 MATRIX, OMICS, VIEWS = "matrix", "omics", "views"
@@ -52,24 +50,17 @@ CALLED = {
     VIEWS: "files of several views",
 }
 
-MODEL_SUFFIX = ".localmkl"
-
-TABLE_LABELS = "--labels is for FASTA and Gram files; the labels of a table are the column of --target."
-
-FIRST_LETTERS = 2**16
-"""Letters of a file, its first ones, that are read to name its columns."""
-
 LARGE_BYTES = 2**28
 """Files from this size on are read in pieces; smaller ones as soon as they are a tenth of the free memory."""
-
-COMPRESSED = 5
-"""Times that a text is larger than its compressed file, about."""
 
 MOST_UNLABELLED = 0.9
 """Share of the rows that may lack a label: a column that is emptier is hardly the one that was meant."""
 
-POSITIVE, NEGATIVE = 1, -1
-"""Labels of the sequences of two files."""
+OPTIONS = {"y": "--target", "names": "--names", "groups": "--groups"}
+"""What stands beside the columns of a table: the option that names it."""
+
+PIECE_LETTERS = 2**24
+"""Letters of a piece of a large file: its objects take a few hundred megabytes at most."""
 
 
 @dataclass(frozen=True)
@@ -92,6 +83,8 @@ class Asked:
         Sequences of the other class.
     groups : str or None
         Column, key or variable with the group of each row.
+    categories : tuple of str
+        Columns of numbers to read as words.
     insisted : frozenset of str
         Those of the names above that new rows must have too: the ones that were said with them.
     """
@@ -103,6 +96,7 @@ class Asked:
     header: bool | None = None
     negative: Path | None = None
     groups: str | None = None
+    categories: tuple = ()
     insisted: frozenset = frozenset()
 
 
@@ -126,8 +120,8 @@ class Content:
         The group of each row, None where it has none.
     numbers : ndarray or None
         Numbers of the rows in the file; None: 0, 1, 2 ...
-    row_names : frozenset or None
-        Columns that only number the rows; None: look.
+    left_out : dict of str to str
+        Columns of a table that default kernels do not read, and why.
     whole : Whole or None
         The rest of a large file, of which the rows are a sample.
     parts : dict of str to Content, or None
@@ -137,7 +131,7 @@ class Content:
     columns : list of str or None
         Names of the columns of a matrix, where they have names.
     said : tuple of str
-        What is to be said of how files were joined.
+        What is to be said of the rows and columns, in sentences.
     obs : tuple of str, or None
         Of a view of an AnnData or MuData file: the columns of its `obs`.
     """
@@ -151,7 +145,7 @@ class Content:
     header: bool | None = None
     groups: np.ndarray | None = None
     numbers: np.ndarray | None = None
-    row_names: frozenset | None = None
+    left_out: dict = field(default_factory=dict)
     whole: Any = None
     parts: dict | None = None
     files: tuple = ()
@@ -167,6 +161,49 @@ class Content:
         """All files that the rows come from."""
         return [self.path] if self.parts is None else list(self.files)
 
+    @property
+    def notes(self):
+        """What is to be said of rows and columns, in sentences; of several files, who has which view too."""
+        if self.parts is None:
+            return list(self.said)
+        from localmkl.estimators.groups import rows_of
+
+        views = rows_of(self.rows)
+        complete = int(np.sum(views.share(views.names) == 1.0))
+        counts = ", ".join(f"{name} {int(views.present(name).sum())}" for name in views.names)
+        every = "all" if complete == len(views) else complete
+        return [f"Samples: {len(views)}, {every} of them in every view ({counts}).", *self.said]
+
+    @property
+    def gaps(self):
+        """Numbers of missing cells by column, of those that have some and are not left out."""
+        if self.parts is not None:
+            gaps = {view: part.gaps for view, part in self.parts.items()}
+            return {f"{view}: {name}": count for view, own in gaps.items() for name, count in own.items()}
+        if self.kind != TABLE:
+            return {}
+        counts = self.used().rows.isna().sum() if self.whole is None else self.whole.gaps
+        names = set(self.used().rows.columns)
+        return {name: int(count) for name, count in counts.items() if count and name in names}
+
+    def fills(self):
+        """Return number and filling of the missing cells by column: a median, or the most frequent word."""
+        found = {}
+        for view, part in ({"": self} if self.parts is None else self.parts).items():
+            for name, count in part.gaps.items():
+                column = part.rows[name].dropna()
+                fill = float(column.median()) if column.dtype.kind in "iufb" else column.mode()[0]
+                found[f"{view}: {name}" if view else name] = [count, fill]
+        return found
+
+    def used(self):
+        """Return the content without the columns that default kernels do not read."""
+        if self.parts is not None:
+            return self.with_parts({view: part.used() for view, part in self.parts.items()})
+        if not self.left_out:
+            return self
+        return replace(self, rows=self.rows.drop(columns=list(self.left_out), errors="ignore"), left_out={})
+
     def with_parts(self, parts):
         """Return the content with some of its views, whose rows may have other columns."""
         tables = {name: part.rows for name, part in parts.items()}
@@ -175,82 +212,31 @@ class Content:
 
     def place(self, row, name):
         """Return the place of a row in the file and its field in a column, as text."""
+        if self.kind == SEQUENCES and self.names is not None:
+            return f"record {self.names[row]!r}", None
         row = row if self.numbers is None else self.numbers[row]
         return field_at(self.path, int(row), name, header=self.header)
 
+    def take(self, rows):
+        """Return some rows; of Grams, those of these rows with each other."""
+        own = {name: getattr(self, name) for name in ("y", "names", "groups")}
+        own = {name: None if column is None else column[rows] for name, column in own.items()}
+        if self.kind == GRAMS:
+            return replace(self, rows=self.rows[np.ix_(rows, rows)], **own)
+        table = self.rows.iloc[rows].reset_index(drop=True) if self.kind == TABLE else self.rows[rows]
+        return replace(self, rows=table, numbers=None if self.parts else rows, **own)
+
     def without_lonely(self):
         """Return the samples that have one of the views, and the names of those that have none."""
-        if self.parts is None:
+        has = None if self.parts is None else self.rows.share(self.rows.names) > 0.0
+        if has is None or has.all():
             return self, []
-        has = self.rows.share(self.rows.names) > 0.0
-        if has.all():
-            return self, []
-        kept = {name: getattr(self, name) for name in ("y", "names", "groups")}
-        kept = {name: None if column is None else column[has] for name, column in kept.items()}
-        return replace(self, rows=self.rows[has], **kept), np.asarray(self.names)[~has].tolist()
-
-    def chosen(self, rows):
-        """Return some rows of a table or of sequences."""
-        kept = {name: getattr(self, name) for name in ("y", "names", "groups")}
-        kept = {name: None if column is None else column[rows] for name, column in kept.items()}
-        table = self.rows.iloc[rows].reset_index(drop=True) if self.kind == TABLE else self.rows[rows]
-        return replace(self, rows=table, numbers=rows, **kept)
-
-    def take(self, rows):
-        """Return the Grams of some rows with each other."""
-        y, groups = (None if column is None else column[rows] for column in (self.y, self.groups))
-        return replace(self, rows=self.rows[np.ix_(rows, rows)], y=y, groups=groups)
+        return self.take(has), np.asarray(self.names)[~has].tolist()
 
 
 def counted(names):
     """Return how many samples some names are, and the first of them, in words."""
     return f"{len(names)} sample{'s' * (len(names) > 1)} ({listed(names)})"
-
-
-def without_label(names):
-    """Return what is said of samples that are left out of a fit; nothing if there are none."""
-    return [f"Left out, without a label: {counted(names)}."] if len(names) else []
-
-
-def has_labels(n_without, n_rows):
-    """Whether enough rows have a label to leave out the others, and not to doubt the column."""
-    return n_without <= MOST_UNLABELLED * n_rows
-
-
-def _labelled_rows(content, column):
-    """Return the rows of a table that have a label, and say which have none.
-
-    Nearly empty columns are an error that names the first empty field.
-    """
-    empty, target = unlabelled(content.path, column), column.name
-    if not has_labels(len(empty), len(column)):
-        place, came = content.place(empty[0], target)
-        raise ValueError(
-            f"{str(content.path)!r}, {place}: must have a value in the target column {target!r}, got "
-            f"{repr(came) if came else 'none'}, as in {len(empty)} of {len(column)} rows; fill them in, or "
-            "name another column."
-        )
-    rows = np.delete(np.arange(len(column)), empty)
-    y = joined_labels(content.path, [column.to_numpy()[rows]])
-    if not len(empty):
-        return replace(content, y=y)
-    names = content.names
-    if names is None:  # lines, of those alone that are shown: each is looked up in the file
-        names = np.array([f"row {row}" for row in range(len(column))], dtype=object)
-        for row in _shown(empty):
-            names[row] = content.place(row, target)[0]
-    said = without_label(names[empty].tolist())
-    return replace(content.chosen(rows), y=y, said=(*content.said, *said))
-
-
-def _shown(rows, most=10):
-    """Return those of many rows that `listed` shows."""
-    return rows if len(rows) <= most else [*rows[: most - 1], rows[-1]]
-
-
-def is_gap(value):
-    """Whether a value stands for none, also one that is written."""
-    return is_missing(value) or (isinstance(value, str) and value.strip() in MISSING)
 
 
 def kind_of(path):
@@ -267,15 +253,14 @@ def is_large(path):
     """Whether a table or FASTA file is better read in pieces."""
     if path is None or kind_of(path) not in (TABLE, SEQUENCES) or not os.path.exists(path):
         return False
-    free, size = available_memory(), os.path.getsize(path)
-    size *= COMPRESSED if Path(path).suffix.lower() in OPENERS or str(path).endswith(".parquet") else 1
+    free, size = available_memory(), unpacked_size(path)
     return size >= min(LARGE_BYTES, LARGE_BYTES if free is None else free // 10)
 
 
 def is_model(path):
     """Whether a file is a model, whatever its name; or by its name, if it is damaged: loading says so."""
     check_regular(path)
-    return Path(path).suffix == MODEL_SUFFIX or is_archive(path)
+    return Path(path).suffix == ".localmkl" or is_archive(path)
 
 
 def parse_rows(text, n_rows):
@@ -298,193 +283,121 @@ def parse_rows(text, n_rows):
 def check_labelled(path, asked):
     """Raise if options on a training file do not belong together; return its kind."""
     kind = kind_of(path)
-    _check_different(asked, kind)
-    if asked.variable is not None and kind != GRAMS:
-        raise Misuse("--variable is for Gram files.")
-    if asked.negative is not None:
-        _check_two_classes(path, asked)
-    elif kind == TABLE and asked.labels is not None:
-        raise Misuse(TABLE_LABELS)
-    elif kind == TABLE and asked.target is None:
-        frame = next(table_pieces(path, header=asked.header, letters=FIRST_LETTERS))
-        raise Misuse(f"--target must name a column of {str(path)!r}; it has {listed(frame.columns)}.")
-    elif kind != TABLE:
-        _refuse_table_options(asked)
-    return kind
-
-
-def read_labelled(path, asked):
-    """Return the content of a training file, or of two; labels must be there."""
-    path, kind = Path(path), check_labelled(path, asked)
-    if asked.negative is not None:
-        return _two_classes(path, asked)
-    if kind == TABLE:
-        text = [name for name in (asked.target, asked.names, asked.groups) if name is not None]
-        frame = read_table(path, header=asked.header, text=text).frame
-        content = Content(path, TABLE, frame, None, header=asked.header)
-        column = _column_of(content, asked.target, "--target")
-        content = replace(content, rows=frame.drop(columns=asked.target))
-        return _labelled_rows(set_apart(content, asked.names, asked.groups), column)
-    if kind == SEQUENCES:
-        return _labelled_sequences(path, asked)
-    if (asked.target is None) == (asked.labels is None):
-        raise Misuse(
-            "The labels of a Gram file must be named, by --target VARIABLE of the file or by --labels FILE."
-        )
-    grams, y = read_grams(path, variable=asked.variable, labels=asked.target)
-    if asked.labels is not None:
-        y = _label_lines(asked.labels, len(grams))
-    groups = None if asked.groups is None else read_row_variable(path, asked.groups, len(grams))
-    return Content(path, kind, grams, y, groups=groups)
-
-
-def _labelled_sequences(path, asked):
-    """Return the records of a FASTA file that have a label, and say which have none."""
-    labels = f"header:{asked.target or 'label'}" if asked.labels is None else asked.labels
-    groups = None if asked.groups is None else _header_groups(path, asked.groups)
-    try:
-        return replace(_sequences(path, read_fasta(path, labels=labels, unique_names=False)), groups=groups)
-    except ValueError:
-        records, values = _header_or_file_values(path, asked)
-        without = np.array([is_gap(value) for value in values], dtype=bool)
-        if not without.any() or not has_labels(int(without.sum()), len(without)):
-            raise
-    rows, said = np.flatnonzero(~without), without_label(records.names[without].tolist())
-    content = replace(_sequences(path, records), groups=groups).chosen(rows)
-    return replace(content, y=as_labels(values[rows]), said=tuple(said))
-
-
-def _header_or_file_values(path, asked):
-    """Return the records of a FASTA file and what is written as their labels, None where nothing is."""
-    records = read_fasta(path, unique_names=asked.labels is not None)
-    if asked.labels is None:
-        return records, read_header_values(path, asked.target or "label")
-    given = read_label_file(asked.labels)
-    return records, np.array([given.get(name) for name in records.names], dtype=object)
-
-
-def read_rows(path, asked):
-    """Return the content of a file to predict, with the labels that are there."""
-    path, kind = Path(path), kind_of(path)
-    if kind == TABLE:
-        if asked.labels is not None:
-            raise Misuse(TABLE_LABELS)
-        text = [name for name in (asked.target, asked.names, asked.groups) if name is not None]
-        frame = read_table(path, header=asked.header, text=text).frame
-        content, y = Content(path, TABLE, frame, None, header=asked.header), None
-        check_insisted(content, asked)
-        if asked.target in frame.columns:
-            y = _labels_if_any(path, frame.pop(asked.target))
-        names = asked.names if asked.names in frame.columns else None
-        return set_apart(replace(content, y=y), names, asked.groups)
-    if kind == SEQUENCES:
-        content = _sequences_to_predict(path, asked)
-        if asked.groups is None:
-            return content
-        return replace(content, groups=_header_groups(path, asked.groups, required=False))
-    target = None if file_kind(path) == ".npy" or asked.labels is not None else asked.target
-    required = target if target in asked.insisted else None
-    grams, y = _with_labels_if_any(read_grams, path, required, target, variable=asked.variable)
-    if asked.labels is not None:
-        y = _label_lines(asked.labels, len(grams))
-    return Content(path, kind, grams, y, groups=_variable_if_any(path, asked.groups, len(grams)))
-
-
-def _labels_if_any(path, column):
-    """Return the labels in a column of a table, None where it has none."""
-    has = np.ones(len(column), dtype=bool)
-    has[unlabelled(path, column)] = False
-    return with_gaps(joined_labels(path, [column.to_numpy()[has]]) if has.any() else None, has)
-
-
-def _sequences_to_predict(path, asked):
-    """Return the records of a FASTA file with the labels that are there; where all are required, raise."""
-    labels = f"header:{asked.target or 'label'}"
-    required = labels if asked.labels is None and asked.target in asked.insisted else asked.labels
-    content = _sequences(path, _with_labels_if_any(read_fasta, path, required, labels, unique_names=False))
-    if content.y is not None:
-        return content
-    _, values = _header_or_file_values(path, asked)
-    has = np.array([not is_gap(value) for value in values], dtype=bool)
-    return replace(content, y=with_gaps(as_labels(values[has]), has))
-
-
-def check_insisted(content, asked):
-    """Raise unless a table to predict has the columns that were named with it."""
-    for option, name in (("--target", asked.target), ("--names", asked.names)):
-        if name in asked.insisted:
-            _column_of(content, name, option)
-
-
-def _check_different(asked, kind):
-    """Raise if the targets are to be groups or names too."""
     in_headers = kind == SEQUENCES and asked.labels is None and asked.negative is None
     target = asked.target or ("label" if in_headers else None)
     for option, name in (("--groups", asked.groups), ("--names", asked.names)):
         if name is not None and name == target:
             raise Misuse(f"{option} must not be the target, {name!r}: new rows have none; name another.")
+    if asked.variable is not None and kind != GRAMS:
+        raise Misuse("--variable is for Gram files.")
+    if kind != TABLE and (asked.names is not None or asked.header is not None):
+        raise Misuse("--names, --header and --no-header are for tables.")
+    if asked.negative is not None:
+        if asked.target is not None or asked.labels is not None:
+            raise Misuse("--positive and --negative say the labels; leave out --target and --labels.")
+        for one in (path, asked.negative):
+            if kind_of(one) != SEQUENCES:
+                raise ValueError(f"--positive and --negative must be FASTA files, got {str(one)!r}.")
+    elif kind == TABLE and asked.target is None:
+        frame = next(table_pieces(path, header=asked.header, letters=2**16))
+        raise Misuse(f"--target must name a column of {str(path)!r}; it has {listed(frame.columns)}.")
+    elif kind == GRAMS and (asked.target is None) == (asked.labels is None):
+        raise Misuse(
+            "The labels of a Gram file must be named, by --target VARIABLE of the file or by --labels FILE."
+        )
+    return kind
 
 
-def _refuse_table_options(asked):
-    if asked.names is not None:
-        raise Misuse("--names is for tables; FASTA records have names, rows of Grams have none.")
-    if asked.header is not None:
-        raise Misuse("--header and --no-header are for tables.")
+def read_labelled(path, asked):
+    """Return the content of a training file, or of two; rows without a label are left out."""
+    if check_labelled(path, asked) == GRAMS:
+        return _read_grams(Path(path), asked, labelled=True)
+    content = _joined(list(contents(path, asked, labelled=True)))
+    without = np.flatnonzero([label is None for label in content.y])
+    if len(without) > MOST_UNLABELLED * len(content):
+        refuse_gap(content, asked, "target", without[0])
+    if len(without):
+        first = f"{len(without)} rows, the first in {content.place(without[0], None)[0]}"
+        who = first if content.names is None else counted(content.names[without])
+        content = content.take(np.delete(np.arange(len(content)), without))
+        content = replace(content, said=(f"Left out, without a label: {who}.",))
+    content = replace(content, y=as_labels(content.y.tolist()))
+    if content.groups is not None and None in content.groups.tolist():
+        refuse_gap(content, asked, "groups", content.groups.tolist().index(None))
+    return looked_at(content)
 
 
-def _check_two_classes(positive, asked):
-    _refuse_table_options(asked)
-    if asked.target is not None or asked.labels is not None:
-        raise Misuse("--positive and --negative say the labels; leave out --target and --labels.")
-    for path in (positive, asked.negative):
-        if kind_of(path) != SEQUENCES:
-            raise ValueError(f"--positive and --negative must be FASTA files, got {str(path)!r}.")
+def read_rows(path, asked):
+    """Return the content of a file to predict, with the labels that are there."""
+    path, kind = Path(path), kind_of(path)
+    if kind == GRAMS:
+        return _read_grams(path, asked, labelled=False)
+    content = _joined(list(contents(path, with_groups(asked), labelled=False)))
+    has = np.zeros(len(content), dtype=bool) if content.y is None else has_label(content.y)
+    if not has.any() and asked.target in asked.insisted:
+        refuse_gap(content, asked, "target", 0)
+    return replace(content, y=with_gaps(as_labels(content.y[has].tolist()), has) if has.any() else None)
 
 
-def _two_classes(positive, asked):
-    """Return the sequences of two files, one for each class."""
-    first, second = (read_fasta(path, unique_names=False) for path in (positive, asked.negative))
-    y = np.repeat([POSITIVE, NEGATIVE], [len(first.names), len(second.names)])
-    names = np.concatenate([first.names, second.names])
-    groups = None
-    if asked.groups is not None:
-        groups = np.concatenate([_header_groups(path, asked.groups) for path in (positive, asked.negative)])
-    _say_double(f"{str(positive)!r} and {str(asked.negative)!r}", names)
-    sequences = np.concatenate([first.sequences, second.sequences])
-    return Content(positive, SEQUENCES, sequences, y, names, groups=groups)
+def with_groups(asked):
+    """Return the options where new rows must have groups too."""
+    return replace(asked, insisted=asked.insisted | {asked.groups})
 
 
-def _sequences(path, found):
-    _say_double(repr(str(path)), found.names)
-    return Content(path, SEQUENCES, found.sequences, found.y, found.names)
+def contents(path, asked, *, labelled, letters=None):
+    """Yield the content of a table or FASTA file piece by piece, labels and groups as they are written.
+
+    Parameters
+    ----------
+    path : path-like
+    asked : Asked
+    labelled : bool
+        Whether the columns that are asked for must be there.
+    letters : int, optional
+        Letters of a piece; by default there is one for each file.
+    """
+    path, first = Path(path), 0
+    if kind_of(path) == TABLE:
+        if asked.labels is not None:
+            raise Misuse("--labels is for FASTA and Gram files; the labels of a table are its --target.")
+        text = [name for name in (asked.target, asked.names, asked.groups) if name is not None]
+        frames = table_pieces(path, header=asked.header, text=text, letters=letters)
+        found = (
+            _apart(Content(path, TABLE, frame, None, header=asked.header), asked, labelled)
+            for frame in frames
+        )
+    elif asked.negative is None:
+        found = _sequences(path, asked, letters)
+    else:
+        both = ((path, 1), (asked.negative, -1))
+        found = (part for one, label in both for part in _sequences(Path(one), asked, letters, label))
+    for content in found:
+        yield content if letters is None else replace(content, numbers=np.arange(first, first + len(content)))
+        first += len(content)
 
 
-def _say_double(files, names):
-    name, count = Counter(names.tolist()).most_common(1)[0]
-    if count > 1:
-        warn(f"{files}: {count} records have the name {name!r}; all are read.")
+def _apart(content, asked, required):
+    """Return a table with labels, names and groups beside its other columns."""
+    frame, apart = content.rows, {}
+    for what, name in (("y", asked.target), ("names", asked.names), ("groups", asked.groups)):
+        needed = required or name in asked.insisted
+        if name is not None and (needed or name in frame.columns):
+            column = _column_of(content, name, OPTIONS[what])
+            apart[what] = written(map(as_word, column) if what == "names" else column)
+    used = [name for name in (asked.target, asked.names, asked.groups) if name in frame.columns]
+    content = replace(content, rows=frame.drop(columns=used), **apart)
+    if required:
+        for name in asked.categories:
+            _column_of(content, name, "--categories")
+    return tidy(content, asked)
 
 
-def _with_labels_if_any(read, path, required, possible, **options):
-    """Read a file with the labels that are required, or else with those that may be there."""
-    if required is None and possible is not None:
-        try:
-            return read(path, labels=possible, **options)
-        except ValueError:  # new rows often have none; whatever else is wrong comes again
-            pass
-    return read(path, labels=required, **options)
-
-
-def set_apart(content, names, groups):
-    """Return a table with the columns of names and of groups beside the others."""
-    if groups is not None:
-        column = _column_of(content, groups, "--groups")
-        content = replace(content, groups=column.where(column.notna(), None).to_numpy(dtype=object))
-    if names is not None:
-        column = _column_of(content, names, "--names")
-        content = replace(content, names=column.astype(str).to_numpy(dtype=object))
-    apart = [name for name in (names, groups) if name is not None]
-    return replace(content, rows=content.rows.drop(columns=apart))
+def written(values):
+    """Return values as they are written, None where there is none."""
+    found = [value if is_label(value) else None for value in values]
+    cells = np.empty(len(found), dtype=object)
+    cells[:] = found
+    return cells
 
 
 def _column_of(content, name, option):
@@ -496,28 +409,79 @@ def _column_of(content, name, option):
     return content.rows[name]
 
 
-def _header_groups(path, key, *, required=True):
-    """Return the groups in the headers of a FASTA file; None where a header has none, unless required."""
-    if required:
-        return read_fasta(path, labels=f"header:{key}", unique_names=False).y
-    return read_header_values(path, key)
+def _sequences(path, asked, letters, label=None):
+    """Yield the records of a FASTA file, of which all may have one label."""
+    given = f"header:{asked.target or 'label'}" if asked.labels is None else read_label_file(asked.labels)
+    for records in fasta_pieces(path, letters):
+        labels = written_labels(path, given, records) if label is None else [label] * len(records.names)
+        groups = None if asked.groups is None else written(header_values(asked.groups, records.headers))
+        rows, names = (np.array(part, dtype=object) for part in (records.sequences, records.names))
+        yield Content(path, SEQUENCES, rows, written(labels), names, groups=groups)
 
 
-def _variable_if_any(path, name, n_rows):
-    """Return the groups in a Gram file, or None where it has none."""
-    if name is None or file_kind(path) == ".npy":
-        return None
+def _joined(parts):
+    """Return the contents of one file, or of two FASTA files, as one."""
+    if len(parts) == 1:
+        return parts[0]
+    columns = {
+        name: None
+        if getattr(parts[0], name) is None
+        else np.concatenate([getattr(part, name) for part in parts])
+        for name in ("rows", "y", "names", "groups")
+    }
+    return replace(parts[0], numbers=None, **columns)
+
+
+def refuse_gap(content, asked, what, row):
+    """Raise for a row without target or group, with its line or the name of its record."""
+    name = getattr(asked, what) or (asked.labels if what == "target" else None) or "label"
+    place, came = content.place(row, name)
+    raise ValueError(
+        f"{str(content.path)!r}, {place}: must have a value for {what}, {str(name)!r}, got "
+        f"{repr(came) if came else 'none'}; fill it in, or leave the row out."
+    )
+
+
+def _read_grams(path, asked, *, labelled):
+    """Return the Grams of a file, with the labels and groups that are there, or must be."""
+    possible = None if file_kind(path) == ".npy" or asked.labels is not None else asked.target
     try:
-        return read_row_variable(path, name, n_rows)
-    except ValueError:  # new rows may have none
-        return None
+        grams, y = read_grams(path, variable=asked.variable, labels=possible)
+    except ValueError:  # new rows often have none; whatever else is wrong comes again
+        needed = asked.target if labelled or asked.target in asked.insisted else None
+        grams, y = read_grams(path, variable=asked.variable, labels=needed)
+    if asked.labels is not None:
+        y = _label_lines(asked.labels, len(grams))
+    groups = None
+    if asked.groups is not None and (labelled or file_kind(path) != ".npy"):
+        with nullcontext() if labelled else suppress(ValueError):
+            groups = read_row_variable(path, asked.groups, len(grams))
+    return Content(path, GRAMS, grams, y, groups=groups)
 
 
 def _label_lines(path, n_rows):
-    lines = [(number, line) for number, line in enumerate(read_text(path).split("\n"), 1) if line.strip()]
-    if len(lines) != n_rows:
-        raise ValueError(f"{str(path)!r} must hold one label for each of {n_rows} rows, got {len(lines)}.")
-    for number, line in lines:
-        if line.strip() in MISSING:
-            raise ValueError(f"{str(path)!r}, line {number}: must hold a label, got {line.strip()!r}.")
-    return as_labels(line for _, line in lines)
+    lines = [line.strip() for line in read_text(path).splitlines() if line.strip()]
+    if len(lines) != n_rows or not all(map(is_label, lines)):
+        raise ValueError(
+            f"{str(path)!r} must hold one label for each of {n_rows} rows, got {sum(map(is_label, lines))}."
+        )
+    return as_labels(lines)
+
+
+def tidy(content, asked):
+    """Return a table with its cells as numbers or words; any other content as it is."""
+    if content.kind != TABLE:
+        return content
+    return replace(content, rows=tidied(content.rows, asked.categories))
+
+
+def looked_at(content):
+    """Return the content with the columns that default kernels do not read, and what is said of columns."""
+    if content.parts is not None:
+        parts = {view: looked_at(part) for view, part in content.parts.items()}
+        said = tuple(f"{view}: {one}" for view, part in parts.items() for one in part.said)
+        return replace(content, parts=parts, said=(*content.said, *said))
+    if content.kind != TABLE:
+        return content
+    content = replace(content, left_out={**content.left_out, **left_out(content)})
+    return replace(content, said=(*content.said, *remarks(content)))

@@ -1,16 +1,19 @@
 """Training on a large file: features written to a file piece by piece, and a fit on these."""
 
-from typing import Any
-
+import numpy as np
 from sklearn.base import clone
 
-from localmkl.cli.feature_file import FeatureFile
+from localmkl._files import create_array
 from localmkl.cli.kernels import fitting_rows
 from localmkl.cli.pieces import with_row
 from localmkl.estimators.base import COSINE
 from localmkl.estimators.factors import fit_on_features
 from localmkl.kernels import fit_kernels
 from localmkl.kernels.features import fit_features
+from localmkl.kernels.stack import take_rows
+
+BLOCK_ROWS = 2**13
+"""Rows whose features are computed at a time: seconds of work."""
 
 
 class LargeFit:
@@ -33,67 +36,57 @@ class LargeFit:
             self.kernels = fit_kernels(chosen.kernels, chosen.content.rows)
         except ValueError as error:
             raise ValueError(with_row(error, chosen.content.numbers)) from error
-        self.file: Any = None
 
     def fit(self, content, parameters=None):
         """Return a model with some parameters, fitted on all rows; the content is a sample of them."""
-        model = clone(self.estimator).set_params(**(parameters or {}))
-        self.file = self._file(model)
-        self.file.open(self.voice, force=self.order.force)
-        with self.file.kept():
-            self._fill()
-            with self.voice.working(f"fitting {len(self.whole.y):,} rows"):
-                return fit_on_features(
-                    model,
-                    content.rows,
-                    self.whole.y,
-                    self.file.features,
-                    self.file.table(),
-                    self.file.traces,
-                    groups=self.whole.groups,
-                )
-
-    def _file(self, model):
-        """Return the file of the features, or what is to become it."""
-        sample, order = self.chosen.content.rows, self.order
+        model, n_rows = clone(self.estimator).set_params(**(parameters or {})), len(self.whole.y)
         features = fit_features(
             self.kernels,
-            sample,
-            order.rank,
+            self.chosen.content.rows,
+            self.order.rank,
             landmarks=model.landmarks,
-            random_state=order.seed,
+            random_state=self.order.seed,
             cosine=model.normalize == COSINE,
         )
-        options = {
-            "kernels": self.chosen.said,
-            "rank": order.rank,
-            "seed": order.seed,
-            "normalize": str(model.normalize),
-        }
-        return FeatureFile(order.features, features, sample, len(self.whole.y), self.whole.stamps, options)
-
-    def _fill(self):
-        """Compute the features that are not there; what would only meet the same error again is not kept."""
+        create_array(self.order.features, (n_rows, features.n_features), np.float32)
         try:
             with self.voice.counting("features") as show:
-                complete = self.file.fill(self._pieces(), show)
-            self.whole.check_unchanged()
-            if not complete:
-                raise ValueError(
-                    f"{str(self.whole.path)!r} had {len(self.whole.y):,} rows at first, and then others."
-                )
-        except ValueError:
-            self.file.remove()
+                traces = self._fill(features, show)
+            table = np.lib.format.open_memmap(self.order.features, mode="r")
+            with self.voice.counting(f"fitting {n_rows:,} rows"):
+                rows, y, groups = content.rows, self.whole.y, self.whole.groups
+                return fit_on_features(model, rows, y, features, table, traces, groups=groups)
+        except BaseException:
+            self.finish()
             raise
 
-    def _pieces(self):
+    def _fill(self, features, show):
+        """Write the features of all rows; return the sums of the diagonals of the kernels."""
+        table = np.lib.format.open_memmap(self.order.features, mode="r+")
+        done, traces = 0, np.zeros(features.n_kernels)
         for piece in self.whole.pieces():
-            first = int(piece.numbers[0])
-            yield first, first + len(piece), lambda piece=piece: fitting_rows(piece, self.chosen)
+            if done + len(piece) > len(table):
+                break
+            rows = fitting_rows(piece, self.chosen)
+            for start in range(0, len(piece), BLOCK_ROWS):
+                block, numbers = take_rows(rows, slice(start, start + BLOCK_ROWS)), piece.numbers[start:]
+                out = table[done : done + min(BLOCK_ROWS, len(numbers))]
+                try:
+                    features.transform(block, out=out)
+                except ValueError as error:
+                    raise ValueError(with_row(error, numbers)) from error
+                if len(wrong := np.flatnonzero(~np.isfinite(out).all(axis=1))):
+                    raise ValueError(
+                        f"Kernels must be finite in 32 bits, those of row {numbers[wrong[0]]} are not; "
+                        "bring the columns to one size."
+                    )
+                traces += features.diagonals(block).sum(axis=1)
+                done += len(out)
+                show(done, len(table))
+        if done < len(table):
+            raise ValueError(f"{str(self.whole.path)!r} had {len(table):,} rows at first, and then others.")
+        return traces
 
     def finish(self):
-        """Remove the features, unless they are to be kept."""
-        if self.order.keep_features:
-            self.voice.note(f"The features are kept: {self.file.path}.")
-        else:
-            self.file.remove()
+        """Remove the features."""
+        self.order.features.unlink(missing_ok=True)

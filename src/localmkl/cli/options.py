@@ -1,166 +1,171 @@
-"""The options that commands have in common, with their help; `fit` and `tune` name them in `__init__`."""
+"""The options of all commands, each once: its type, its help and its panel in the help of a command."""
 
+from functools import wraps
+from inspect import Parameter, Signature, cleandoc
 from pathlib import Path
-from typing import Annotated
+from types import SimpleNamespace
+from typing import Any, Literal, NamedTuple
 
 import typer
+from typer.core import TyperCommand
 
-from localmkl.cli.words import CLASS_LOSSES, CLUSTERINGS, METHODS, NUMBER_LOSSES
+from localmkl.cli.voice import Misuse, Voice
 
-_option, _argument = typer.Option, typer.Argument
-FILES = (
-    "Table (.csv, .tsv, .parquet), FASTA, Grams (.npz, .npy, .mat), .mtx, .h5ad or .h5mu; or several, each a "
-    "view of the same samples, as FILE or NAME=FILE, joined by --names."
-)
-Data = Annotated[list[str], _argument(help=FILES)]
-TrainingData = Annotated[list[str] | None, _argument(help=FILES, show_default=False)]
-Positive = Annotated[Path | None, _option(help="FASTA file of the class 1, instead of DATA.")]
-Negative = Annotated[Path | None, _option(help="FASTA file of the class -1, with --positive.")]
-Header = Annotated[
-    bool | None,
-    _option(
-        "--header/--no-header",
-        help="Whether the first line of a table names its columns; else they are called 1, 2, 3 ...",
-        show_default=False,
-    ),
-]
-Model = Annotated[Path, _argument(help="A model that 'fit' or 'tune' has written.")]
-Target = Annotated[
-    str | None,
-    _option(
-        help="Column of a table; KEY of KEY=... in FASTA headers (default: label); variable of a Gram file."
-    ),
-]
-Labels = Annotated[
-    Path | None, _option(help="File of labels: lines 'name label' for FASTA, one label a line for Grams.")
-]
-Names = Annotated[
-    str | None,
-    _option(help="Column of a table with the names of its rows; several files are joined by them."),
-]
-Kernels = Annotated[
-    str | None,
-    _option(
-        help="Words such as 'wd:1-20' or 'rbf columns=expr_*; spectrum:3 column=promoter', or a .toml file."
-    ),
-]
-Method = Annotated[str, _option(help=f"One of {', '.join(METHODS)}.")]
-Regression = Annotated[bool, _option("--regression", help="Predict numbers instead of classes.")]
-Gate = Annotated[
-    str | None,
-    _option(
-        help="Kernel that the clusters are found in: its number from 1, or in words; default: their mean."
-    ),
-]
-Clustering = Annotated[
-    str | None, _option(help=f"How clusters are found: {', '.join(CLUSTERINGS)}; default: {CLUSTERINGS[0]}.")
-]
-Normalize = Annotated[str | None, _option(help="multiplicative (default), trace, cosine or none.")]
-Impute = Annotated[
-    str | None, _option(help="Fill gaps in numeric columns: median or mean of the training rows.")
-]
-Missing = Annotated[
-    str | None, _option(help="Samples that lack a view: rescale their other kernels (default), or zero.")
-]
-Balanced = Annotated[bool, _option("--balanced", help="Weigh classes by how rare they are.")]
-Tol = Annotated[float | None, _option(help="Relative duality gap to reach (default: 1e-3).")]
-Variable = Annotated[str | None, _option(help="Gram file: the variable that holds the Grams.")]
-Rows = Annotated[str | None, _option(help="Gram file: rows START:STOP, counted from 0; default: all.")]
-Seed = Annotated[int, _option(help="Seed of everything random.", min=0, max=2**32 - 1)]
-Folds = Annotated[int, _option(help="Folds of the cross-validation.", min=2)]
-Scoring = Annotated[str | None, _option(help="A metric of scikit-learn; default: roc_auc, accuracy or r2.")]
-Also = Annotated[
-    str | None,
-    _option(
-        help="More methods beside UNIF, MKL and CLMKL: hlmkl, lmkl (slow), one (the best kernel by itself), "
-        "or several, as hlmkl,one."
-    ),
-]
-Splits = Annotated[
-    int, _option(help="Random splits; in each, a fifth of the rows is held out and scored.", min=2)
-]
-Stability = Annotated[
-    int,
-    _option(
-        help="Refits on halves of the rows, such as 100, to say how sure the model is; 0 for none.", min=0
-    ),
-]
-Jobs = Annotated[int | None, _option(help="Worker processes.", min=1)]
-Device = Annotated[str, _option(help="cpu, cuda, cuda:1 or auto: where Grams, features and fits are.")]
-Force = Annotated[bool, _option("--force", help="Replace a file that is something else.")]
-Json = Annotated[bool, _option("--json", help="Results as one JSON object.")]
-Quiet = Annotated[bool, _option("--quiet", "-q", help="No notes, no progress.")]
-Debug = Annotated[bool, _option("--debug", help="Errors with their traceback.")]
-C = Annotated[str | None, _option("--C", help="Cost of errors (without a search: 1).")]
-P = Annotated[
-    str | None, _option("--p", help="Norm of the kernel weights, from 1 to inf (without a search: 4/3).")
-]
-Clusters = Annotated[str | None, _option(help="Number of clusters (default: 3).")]
-Evenness = Annotated[
-    str | None, _option(help="How soft the clusters are, from 1/clusters to 1 (without a search: 0.5).")
-]
-Loss = Annotated[
-    str | None,
-    _option(help=f"{', '.join(CLASS_LOSSES)}; regression: {', '.join(NUMBER_LOSSES)} (default: the first)."),
-]
-Epsilon = Annotated[
-    str | None,
-    _option(help="Regression: errors up to this are free, with huber squared (default: 0.1)."),
-]
-Quantile = Annotated[
-    str | None,
-    _option(help="Regression with the loss quantile: share of targets below the prediction (default: 0.5)."),
-]
+METHODS = {"clmkl": "CLMKL", "hlmkl": "HLMKL", "lmkl": "LMKL", "mkl": "MKL", "unif": "UniformMKL"}
+"""Word for a method: what the names of its classifier and regressor begin with."""
 
-Shared = Annotated[
-    str | None,
-    _option(
-        help="Share of a part that is the same for all rows, 0 to 1, which is MKL (without a search: 0)."
-    ),
-]
-Groups = Annotated[
-    str | None,
-    _option(
-        help="Known groups instead of clusters: column of a table, KEY of KEY=... in FASTA headers, "
-        "variable of a Gram file."
-    ),
-]
-Tune = Annotated[
-    bool | None,
-    _option(
-        "--tune/--no-tune",
-        help="Search parameters that are not set as 'tune' does, or fit at once; default: a small search.",
-        show_default=False,
-    ),
-]
 
-Rank = Annotated[
-    int | None,
-    _option(
-        help="Features of each kernel in place of Grams, for very many rows, such as 200; default: Grams.",
-        min=1,
-        show_default=False,
-    ),
-]
-ExactGap = Annotated[
-    bool,
-    _option("--exact-gap", help="With --rank: say how far the model is from the optimum on exact kernels."),
-]
-KeepFeatures = Annotated[
-    bool,
-    _option(
-        "--keep-features",
-        help="With --rank and a large file: keep its features, for another fit with the same --out.",
-    ),
-]
+class Option(NamedTuple):
+    """An option, or with the panel "" an argument; `least` is the smallest number that it may be."""
 
-SEARCHED = {
-    "C": "c",
-    "p": "p",
-    "n_clusters": "clusters",
-    "evenness": "evenness",
-    "shared": "shared",
-    "epsilon": "epsilon",
-    "quantile": "quantile",
+    panel: str
+    help: str
+    kind: Any = str | None
+    default: Any = None
+    least: int | None = None
+
+    def parameter(self, name, default):
+        """Return the parameter of a function that typer reads."""
+        shown = default not in (None, False, ...)
+        if not self.panel:
+            made = typer.Argument(default, help=self.help, show_default=shown)
+        else:
+            flag = FLAGS.get(name, (f"--{name.replace('_', '-')}",))
+            panel = {"rich_help_panel": self.panel, "show_default": shown, "min": self.least}
+            made = typer.Option(default, *flag, help=self.help, **panel)
+        return Parameter(name, Parameter.KEYWORD_ONLY, default=made, annotation=self.kind)
+
+
+FLAGS = {
+    "header": ("--header/--no-header",),
+    "tune": ("--tune/--no-tune",),
+    "quiet": ("--quiet", "-q"),
+    "as_json": ("--json",),
 }
-"""Parameters whose options may be lists of numbers: the names of these."""
+"""Options that are not written as they are called."""
+
+DATA, MODEL, SEARCH, OUTPUT, RARE = "Data", "Model", "Search", "Output", "Advanced"
+OPTIONS = {
+    "model": Option("", "A model that 'fit' or 'tune' has written.", Path, ...),
+    "data": Option(
+        "",
+        "Table (.csv, .tsv, .parquet), FASTA, matrices (.npz, .npy, .mat), .mtx, .h5ad or .h5mu. "
+        "Several files, as FILE or NAME=FILE, are views of the same samples.",
+        list[str] | None,
+    ),
+    "file": Option("", "A model, or data files as 'fit' takes them.", list[str], ...),
+    "target": Option(DATA, "The column to predict (FASTA: KEY of KEY=... in headers; matrices: variable)."),
+    "names": Option(DATA, "Column with the names of the rows; several files are joined by it."),
+    "groups": Option(DATA, "Column (FASTA: KEY; matrices: variable) of known groups, such as hospitals."),
+    "regression": Option(DATA, "Predict numbers instead of classes.", bool, False),
+    "positive_class": Option(DATA, "Class whose probability is given; default: yes, 1 ..., or the rarer."),
+    "categories": Option(DATA, "Columns of numbers that stand for categories, such as 'stage,site'."),
+    "impute": Option(DATA, "Fill gaps in columns of numbers.", Literal["median", "mean", "none"], "median"),
+    "labels": Option(DATA, "File of labels: 'name label' a line for FASTA, else one a line.", Path | None),
+    "positive": Option(DATA, "FASTA file of the class 1, in place of DATA.", Path | None),
+    "negative": Option(DATA, "FASTA file of the class -1, with --positive.", Path | None),
+    "header": Option(DATA, "Whether the first line of a table names its columns.", bool | None),
+    "method": Option(
+        MODEL,
+        "Weights by cluster or group (clmkl), by hard cluster (hlmkl), by a learned gate (lmkl), "
+        "one set of weights for all rows (mkl), or equal weights (unif).",
+        Literal["clmkl", "hlmkl", "lmkl", "mkl", "unif"],
+        "clmkl",
+    ),
+    "kernels": Option(MODEL, "Kernels in words: 'wd:1-20', 'rbf columns=expr_*; spectrum:3 column=site'."),
+    "C": Option(MODEL, "Cost of errors. Tried: {C_tried}, and on from an end that is best."),
+    "p": Option(MODEL, "Norm of the weights, 1 (few kernels) to inf (equal). Tried: {p_tried}."),
+    "shared": Option(MODEL, "What clusters or groups have in common, 0 to 1. Tried: {shared_tried}."),
+    "clusters": Option(MODEL, "Number of clusters to discover; default {n_clusters}."),
+    "evenness": Option(MODEL, "How soft clusters are, 1/clusters to 1. Tried: {evenness_tried}."),
+    "loss": Option(MODEL, "{class_losses}; for numbers {number_losses}. The first is the default."),
+    "epsilon": Option(MODEL, "Errors up to this size are free (numbers); default {epsilon}."),
+    "quantile": Option(MODEL, "Share of targets below the prediction (loss quantile); default {quantile}."),
+    "balanced": Option(MODEL, "Weigh classes by how rare they are.", bool, False),
+    "tune": Option(SEARCH, "Search as 'tune' does, or not at all; default: a small search.", bool | None),
+    "folds": Option(SEARCH, "Folds of the cross-validation, 0 for none; default: 5.", int | None, None, 0),
+    "scoring": Option(SEARCH, "A metric of scikit-learn; default: roc_auc, accuracy or r2."),
+    "splits": Option(SEARCH, "Random splits; in each a fifth of the rows is held out.", int, 20, 2),
+    "also": Option(SEARCH, "More methods: hlmkl, lmkl (slow), one (the best single kernel)."),
+    "jobs": Option(SEARCH, "Worker processes.", int | None, None, 1),
+    "table": Option(SEARCH, "CSV file of all scores.", Path | None),
+    "stability": Option(SEARCH, "Refits that show what is stable; default: 60.", int | None, None, 0),
+    "out": Option(OUTPUT, "The file to write.", Path | None),
+    "title": Option(OUTPUT, "Title of the page."),
+    "explain": Option(OUTPUT, "Add the effect of each kernel on each row.", bool, False),
+    "force": Option(OUTPUT, "Replace a file that is something else.", bool, False),
+    "as_json": Option(OUTPUT, "Print results as one JSON object.", bool, False),
+    "quiet": Option(OUTPUT, "No notes, no progress.", bool, False),
+    "debug": Option(OUTPUT, "Show the traceback of an error.", bool, False),
+    "gate": Option(RARE, "Kernel that clusters are found in: number or words; default: the mean."),
+    "normalize": Option(RARE, "multiplicative, trace, cosine or none; default {normalize}."),
+    "missing": Option(RARE, "Samples without a view: rescale their other kernels, or zero."),
+    "rank": Option(RARE, "For many rows: features of each kernel, such as 200.", int | None, None, 1),
+    "device": Option(RARE, "cpu, cuda, cuda:1 or auto.", str, "cpu"),
+    "tol": Option(RARE, "Relative duality gap to reach; default {tol}.", float | None),
+    "variable": Option(RARE, "Variable of a file that holds the kernel matrices."),
+    "rows": Option(RARE, "Rows START:STOP of a file of kernel matrices, counted from 0."),
+    "samples": Option(MODEL, "Training samples.", int, 300, 30),
+    "seed": Option(RARE, "Seed of everything random.", int, 0, 0),
+}
+
+READING = ("target", "labels", "names", "header", "variable", "rows")
+SPEAKING = ("as_json", "quiet", "debug")
+LEARNING = tuple(
+    name
+    for name in OPTIONS
+    if name not in ("model", "file", "tune", "splits", "also", "table", "stability", "samples")
+    and OPTIONS[name].panel != OUTPUT
+)
+"""Options of reading rows, of speaking, and of what is to be learned."""
+
+
+class Command(TyperCommand):
+    """A command whose help reads defaults from the code, and which explains an argument too many."""
+
+    allow_extra_args = True  # or they are refused before it can speak
+
+    def parse_args(self, ctx, args):
+        """Read the arguments of the command; raise if there are more than it has."""
+        rest = super().parse_args(ctx, args)
+        if ctx.args:
+            with Voice().plainly():
+                raise Misuse(
+                    f"localmkl {self.name} does not take {ctx.args[0]!r}; "
+                    "write lists with commas, as 0.1,1,10, and names with spaces in quotes."
+                )
+        return rest
+
+    def format_help(self, ctx, formatter):
+        """Write the help, with the values that the code uses."""
+        if any("{" in (one.help or "") for one in self.params):
+            from localmkl.cli.tuning import values_in_words
+
+            values = values_in_words(quick=self.name == "fit")
+            for one in self.params:
+                one.help = (one.help or "").format_map(values)
+        super().format_help(ctx, formatter)
+
+
+def command(app, names, examples=(), **defaults):
+    """Return a decorator that makes a function ``(given, voice)`` a command with some options."""
+
+    def register(function):
+        @wraps(function)
+        def run(**given):
+            voice = Voice(*(given.pop(name, False) for name in SPEAKING))
+            with voice.plainly():
+                others = {name: one.default for name, one in OPTIONS.items()}
+                function(SimpleNamespace(**{**others, **given}), voice)
+
+        parameters = [
+            OPTIONS[name].parameter(name, defaults.get(name, OPTIONS[name].default)) for name in names
+        ]
+        del run.__wrapped__
+        run.__signature__ = Signature(parameters)
+        run.__annotations__ = {one.name: one.annotation for one in parameters}
+        first, _, rest = cleandoc(function.__doc__).partition("\n\n")
+        shown = "\b\n" + "\n".join(f"  {one}" for one in examples)
+        return app.command(cls=Command, help="\n\n".join(filter(None, (first, shown, rest))))(run)
+
+    return register

@@ -1,21 +1,13 @@
 """Places to write to: never what the command reads, and only what such a command has written."""
 
 import os
-import zipfile
 from itertools import combinations
 
 from localmkl._files import check_place
 from localmkl.cli.voice import Misuse
 
-MODEL, REPORT = "a model", "a report of localmkl"
-PREDICTIONS, SCORES = "a table of predictions", "a table of scores"
-COMPARISON, FIGURE = "a table of compared methods", "a figure of localmkl"
-WORK = "finished work"
-"""Of a search, which looks itself at what is there."""
-FIGURE_MARK = "localmkl compare"
-"""The name of their maker, which figures carry."""
-START_BYTES = 2**20
-"""Bytes from the beginning of a file that show what it is: a header with thousands of kernels is shorter."""
+MODEL, REPORT, WORK = "a model", "a report of localmkl", "finished work"
+PREDICTIONS, SCORES, COMPARISON = "a table of predictions", "a table of scores", "a table of compared methods"
 
 
 def check_outputs(outputs, inputs=(), *, force=False):
@@ -49,56 +41,26 @@ def _same(path, other):
     """Whether two paths lead to one file, by links or otherwise."""
     if os.path.exists(path) and os.path.exists(other):
         return os.path.samefile(path, other)
-    path, other = (os.path.normcase(os.path.realpath(each)) for each in (path, other))
-    return path == other
+    return os.path.realpath(path) == os.path.realpath(other)
 
 
 def _may_be_replaced(path, kind):
     """Whether there is nothing, or something that the same command can write."""
+    from localmkl._archive import is_archive
+
     if not os.path.exists(path) or os.path.getsize(path) == 0:
         return True
-    if kind == MODEL:
-        return _is_model(path)
     try:
+        if kind == MODEL:
+            return is_archive(path)
         with open(path, "rb") as file:
-            return MARKS[kind](file.read(START_BYTES))
+            start = file.read(2**20)  # a header with thousands of kernels is shorter
     except OSError:  # nobody knows what is in it
         return False
-
-
-def _is_model(path):
-    try:
-        with zipfile.ZipFile(path) as archive:
-            return "schema.json" in archive.namelist()
-    except (OSError, ValueError, NotImplementedError, zipfile.BadZipFile):
-        return False
-
-
-def _is_report(start):
-    return b'<meta name="generator" content="localmkl">' in start
-
-
-def _is_table_of_predictions(start):
-    header = start.partition(b"\n")[0]
-    return header.startswith((b"name,label,", b"name,prediction,")) and b",intercept," in header
-
-
-def _is_table_of_scores(start):
-    return start.partition(b"\n")[0].endswith(b"split,metric,side,score")
-
-
-def _is_comparison(start):
-    return start.startswith(b"method,metric,score,difference,low,high,")
-
-
-def _is_figure(start):
-    return start.startswith((b"\x89PNG", b"<?xml")) and FIGURE_MARK.encode() in start
-
-
-MARKS = {
-    REPORT: _is_report,
-    PREDICTIONS: _is_table_of_predictions,
-    SCORES: _is_table_of_scores,
-    COMPARISON: _is_comparison,
-    FIGURE: _is_figure,
-}
+    line = start.partition(b"\n")[0].strip()
+    return {
+        REPORT: b'<meta name="generator" content="localmkl">' in start,
+        PREDICTIONS: b"predicted" in line.split(b",")[1:3],
+        SCORES: line.endswith(b"split,metric,side,score"),
+        COMPARISON: line.startswith(b"method,score,difference,low,high,p_value,metric,"),
+    }[kind]

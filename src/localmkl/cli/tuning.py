@@ -1,35 +1,20 @@
-"""The search of ``localmkl fit`` and ``localmkl tune``: its candidates, its folds, and what is said of them.
+"""The search of ``localmkl fit`` and ``localmkl tune``: its candidates, its folds, and its choice.
 
-Where the method has a shared part, UNIF and MKL are among the candidates: with `shared` 1 weights are the
-same everywhere, and with an infinite p they are equal. They are chosen unless clusters are better by more
-than one standard error.
+Where the method has a shared part, one set of weights is among the candidates (`shared` 1), with equal
+weights (p inf). It is chosen unless clusters or groups are better by more than one standard error.
 """
 
 import warnings
 from dataclasses import dataclass, replace
 from math import inf, prod
-from pathlib import Path
 
 import numpy as np
-from sklearn.base import is_classifier
-from sklearn.metrics import get_scorer_names
-from sklearn.model_selection import KFold, StratifiedKFold
+import pandas as pd
 
 from localmkl._files import write_whole
 from localmkl._spelling import meant
-from localmkl.cli.files import TABLE
-from localmkl.cli.voice import Misuse, as_csv, n_of
-from localmkl.cli.words import OPTIONS
-from localmkl.model_selection import MKLSearchCV, OneStandardError, at_edge, score_table
-from localmkl.model_selection.checkpoint import OtherSearch
-
-FOLDS, FEWEST = 5, 3
-"""Folds by default, and the fewest with which ``fit`` searches by itself."""
-
-
-HALF = 0.5
-"""Share that known groups have in common unless folds speak against it: the best on promoters of two
-organisms, however many there were."""
+from localmkl.cli.plan import HALF, class_of
+from localmkl.cli.voice import OPTION_OF, Misuse, n_of
 
 
 @dataclass(frozen=True)
@@ -39,61 +24,48 @@ class Values:
     Attributes
     ----------
     C : tuple of float
-        For classes; for numbers a tenth. If the largest is best, larger ones are tried.
-    norms, local_norms : tuple of float
-        p, without clusters and with them.
+        For classes; for numbers a tenth. If one of the ends is best, values beyond it are tried.
+    p, local_p : tuple of float
+        For one set of weights, and for weights of clusters or groups.
     shared, evenness : tuple of float
-        With clusters.
+        For weights by cluster; by group there is no evenness.
     """
 
     C: tuple
-    norms: tuple
-    local_norms: tuple
+    p: tuple
+    local_p: tuple
     shared: tuple
     evenness: tuple
 
-    def for_numbers(self):
-        """Return the values for regression: targets are noisier than labels, and want a smaller C."""
-        return replace(self, C=tuple(cost / 10.0 for cost in self.C))
 
-
-FULL = Values((0.1, 1.0, 10.0, 100.0), (1.0, 4 / 3, 2.0, inf), (1.0, 4 / 3, 2.0), (0.0, 0.5), (0.4, 0.6, 0.8))
 QUICK = Values((1.0, 10.0, 100.0), (1.0, 4 / 3, inf), (4 / 3,), (0.0, 0.5), (0.5,))
-"""Values of ``tune``, and of ``fit`` when it is not told to tune ..."""
-EVERYWHERE = replace(QUICK, shared=())
-"""... and of ``fit`` on many rows: no clusters."""
+GROUPED = replace(QUICK, local_p=(1.0, 4 / 3))
+FULL = Values((0.1, 1.0, 10.0, 100.0), (1.0, 4 / 3, 2.0, inf), (1.0, 4 / 3, 2.0), (0.0, 0.5), (0.4, 0.6, 0.8))
+"""Values of ``fit``, of ``fit`` with groups, and of ``tune``."""
 
 QUICK_ENTRIES, MOST_ENTRIES = 4e7, 2e8
-"""Entries of Gram matrices, for each of several classes, up to which ``fit`` searches with clusters (2000
-rows with 10 kernels), and without them (4500 rows): each takes some two minutes on two cores. With a rank,
-entries of features: 20,000 rows with 10 kernels of rank 200."""
-
-CALLED = {"roc_auc": "AUC", "r2": "R2"}
+"""Entries of kernel matrices, for each of several classes, up to which ``fit`` searches with clusters (2000
+rows with 10 kernels), and without them (4500 rows): each takes some two minutes on two cores."""
 
 
-@dataclass(frozen=True)
-class Search:
-    """The options of a search.
+def values_in_words(*, quick):
+    """Return what the help prints of defaults and of values tried."""
+    from inspect import signature
 
-    Attributes
-    ----------
-    folds : int
-    scoring : str or None
-    jobs : int or None
-    table : Path or None
-        File of all scores.
-    quick : bool
-        Whether it is the small search of ``fit``, which is left out where it does not pay.
-    """
+    from localmkl.cli.words import losses
 
-    folds: int = FOLDS
-    scoring: str | None = None
-    jobs: int | None = None
-    table: Path | None = None
-    quick: bool = False
+    values = QUICK if quick else FULL
+    tried = {"C": values.C, "p": values.p, "shared": (*values.shared, 1.0), "evenness": values.evenness}
+    parameters = {
+        **signature(class_of("clmkl", True)).parameters,
+        **signature(class_of("clmkl", False)).parameters,
+    }
+    found = {name: shown(one.default) for name, one in parameters.items()}
+    found |= {f"{name}_tried": ", ".join(map(shown, own)) for name, own in tried.items()}
+    return found | {"class_losses": ", ".join(losses(False)), "number_losses": ", ".join(losses(True))}
 
 
-def candidates(known, given, values, *, by_groups=False):
+def candidates(known, given, values, *, by_groups):
     """Return the grids of a search, a list of dicts: the user's lists, and default ones for what is not set.
 
     Parameters
@@ -108,198 +80,138 @@ def candidates(known, given, values, *, by_groups=False):
     """
     base = {"C": list(values.C), **given}
     if "shared" not in known:
-        return [{**({"p": list(values.norms)} if "p" in known else {}), **base}]
+        return [{**({"p": list(values.p)} if "p" in known else {}), **base}]
     base = {name: base[name] for name in base if name not in ("evenness", "n_clusters", "shared")}
     shares = given.get("shared", [None] if "evenness" in given else [1.0, *values.shared])
-    grids = [{"p": list(values.norms), **base, "shared": [1.0]}] if 1.0 in shares else []
     apart = [share for share in shares if share != 1.0]
-    local = {"p": list(values.local_norms), **base, "n_clusters": given.get("n_clusters")}
-    local |= {"shared": None if apart == [None] else apart}
+    local = {"p": list(values.local_p), **base} | ({} if apart == [None] else {"shared": apart})
+    local |= {"n_clusters": given["n_clusters"]} if "n_clusters" in given else {}
     if "evenness" in known and not by_groups:
-        fewest = min(given.get("n_clusters", [known["n_clusters"]]))
-        possible = [value for value in values.evenness if value > 1.0 / fewest]
-        local["evenness"] = given.get("evenness", possible or [max(known["evenness"], 1.0 / fewest)])
-    grids += [{name: tried for name, tried in local.items() if tried is not None}] if apart else []
-    return grids
+        local["evenness"] = given.get(
+            "evenness", list(values.evenness)
+        )  # no less than 1 / n_clusters is tried
+    grids = [{"p": list(values.p), **base, "shared": [1.0]}] if 1.0 in shares else []
+    return [*grids, local] if apart else grids
 
 
-def check_pairs(grids, known):
-    """Raise if an evenness cannot be had with a number of clusters that is tried too."""
-    for grid in grids:
-        for clusters in grid.get("n_clusters", [known.get("n_clusters", 1)]):
-            for evenness in grid.get("evenness", ()):
-                if 0 < evenness * clusters < 1 - 1e-9:
-                    raise Misuse(
-                        f"--evenness {evenness:g} cannot be had with --clusters {clusters:g}, where it is "
-                        f"at least {1 / clusters:.4g}; leave out one of them, or search them one after the "
-                        "other."
-                    )
+def grids_of(plan, *, quick):
+    """Return the grids of a search, or None where it does not pay, and a sentence on what is left out."""
+    values, note = (GROUPED if plan.groups else QUICK) if quick else FULL, ""
+    if quick:
+        n_kernels = getattr(plan.content.rows, "n_kernels", None) or len(plan.chosen.kernels)
+        n_rows, n_classes = len(plan.content), 2 if plan.regression else len(np.unique(plan.content.y))
+        entries = n_kernels * n_rows * min(plan.rank or n_rows, n_rows) * (1 if n_classes == 2 else n_classes)
+        reason = f"{n_kernels} kernels on {n_rows} rows take long; 'localmkl tune' searches all the same"
+        if entries > MOST_ENTRIES:
+            return None, f"Not tuned: {reason}."
+        if entries > QUICK_ENTRIES and plan.method in ("clmkl", "hlmkl"):
+            values, note = replace(values, shared=()), f"Clusters are not tried: {reason}."
+    if plan.regression:
+        values = replace(values, C=tuple(cost / 10.0 for cost in values.C))
+    known = class_of(plan.method, plan.regression)().get_params(deep=False)
+    grids = candidates(known, plan.grids, values, by_groups=plan.groups is not None)
+    single = sum(prod(map(len, grid.values())) for grid in grids) == 1
+    known_metric = plan.scoring is not None or plan.grids.get("quantile", [0.5]) == [0.5]
+    return None if quick and (single or plan.method == "lmkl" or not known_metric) else grids, note
 
 
-def pays(order, content, n_kernels):
-    """Return the values that ``fit`` tries by itself, or None, and what is to be said about it."""
-    other_quantile = "quantile" in order.grids.get("loss", ()) and order.grids.get("quantile", [0.5]) != [0.5]
-    if order.method == "lmkl" or order.unlabeled is not None or other_quantile:
-        return None, ""
-    rarest, what = rarest_of(content, order.regression)
-    if rarest < FEWEST:
-        return None, f"{what} has {n_of(rarest, 'row')}, too few for cross-validation: not tuned."
-    n_classes = 2 if order.regression else len(np.unique(content.y))
-    columns = len(content) if order.rank is None else min(order.rank, len(content))
-    entries = n_kernels * len(content) * columns * (1 if n_classes == 2 else n_classes)
-    told = f"{n_kernels} kernels on {len(content)} rows take long; 'localmkl tune' searches all the same"
-    if entries > MOST_ENTRIES:
-        return None, f"Not tuned: {told}."
-    if entries > QUICK_ENTRIES and order.method in ("clmkl", "hlmkl"):
-        return EVERYWHERE, f"Clusters are not tried: {told}."
-    return QUICK, ""
+def run_search(plan, grids, splits, voice):
+    """Return the fitted search, with its table of scores written."""
+    from localmkl.model_selection import MKLSearchCV, OneStandardError, score_table
+    from localmkl.model_selection.checkpoint import OtherSearch
 
-
-def rarest_of(content, regression):
-    """Return the number of rows of the smallest class, and what it is called; without classes, of all."""
-    if regression:
-        return len(content), "The file"
-    labels, counts = np.unique(content.y, return_counts=True)
-    return int(counts.min()), f"The class {str(labels[counts.argmin()])!r}"
-
-
-def _rule(order):
-    """Return what chooses: of candidates as good as the best, MKL, or groups that share half."""
-    return OneStandardError({"shared": 1.0 if order.asked.groups is None else HALF})
-
-
-def count_candidates(grids):
-    """Return the number of candidates of a list of grids."""
-    return sum(prod(len(values) for values in grid.values()) for grid in grids)
-
-
-def run_search(order, estimator, grids, content, voice, options):
-    """Return the fitted search, with its table written and its choice said."""
-    scoring = options.scoring or default_scoring(content, order.regression, grids)
-    check_scoring_option(scoring)
-    folds = _folds(order, estimator, content, options)
-    hint = "; --no-tune fits at once" if options.quick else ""
-    voice.note(f"Searching by {scoring}: {_tried(grids)}{hint}.")
+    near = OneStandardError({"shared": 1.0 if plan.groups is None else HALF})
     search = MKLSearchCV(
-        estimator,
+        plan.estimator(),
         grids,
-        scoring=scoring,
-        n_jobs=options.jobs,
-        refit=_rule(order) if any("shared" in grid for grid in grids) else True,
-        cv=folds,
-        follow=[] if "C" in order.grids else ["C"],
-        checkpoint=str(order.kept),
-        random_state=order.seed,
+        scoring=scoring_of(plan),
+        n_jobs=plan.jobs,
+        refit=near if any("shared" in grid for grid in grids) else True,
+        cv=splits,
+        follow=[] if "C" in plan.grids else ["C"],
+        checkpoint=str(plan.kept),
+        random_state=plan.seed,
         verbose=int(not voice.quiet),
         error_score="raise",
     )
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "The search was interrupted")  # said by `train`
-        _run(search, content, order)
+    begun = plan.kept.exists() and not plan.force
+    try:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "The search was interrupted")  # printed by `training`
+            search.fit(plan.content.rows, plan.content.y, **plan.beside)
+    except OtherSearch as error:
+        if plan.force:
+            plan.kept.unlink()
+            return run_search(plan, grids, splits, voice)
+        raise ValueError(
+            f"{str(plan.kept)!r} is of a search with other data or options; give that command again to finish "
+            "it, choose another --out, or give --force to drop it."
+        ) from error
+    except (ValueError, TypeError):
+        if not begun:  # it would only meet the same error again
+            plan.kept.unlink(missing_ok=True)
+        raise
     if search.interrupted_:
         raise KeyboardInterrupt
-    if options.table is not None:
-        table = score_table(search)
-        rows = zip(*(np.asarray(table[name]).tolist() for name in table), strict=True)
-        write_whole(options.table, as_csv(list(table), rows).encode())
-    voice.note(_choice(search, scoring))
-    for name, (value, end) in at_edge(search).items():
-        further = "smaller" if end == "smallest" else "larger"
-        option = OPTIONS.get(name, name)
-        voice.note(f"The best {name}, {shown(value)}, is the {end} tried; try {further} ones by --{option}.")
-    return search.set_params(checkpoint=None, verbose=0)  # a copy of it must not write there
+    if plan.table is not None:
+        write_whole(plan.table, pd.DataFrame(score_table(search)).to_csv(index=False).encode())
+    return search
 
 
-def check_scoring_option(scoring):
-    """Raise if a metric is not one of scikit-learn."""
-    if scoring not in get_scorer_names():
-        hint = meant(scoring, get_scorer_names(), alike=0.0)
-        raise Misuse(f"--scoring must be a metric of scikit-learn, got {scoring!r}{hint}")
+def split(plan, n_folds, *, quick):
+    """Return folds that have rows of every class and, where there are enough, of every group; or None."""
+    from sklearn.model_selection import KFold, StratifiedKFold
 
-
-def _folds(order, estimator, content, options):
-    """Return a splitter whose folds have rows of every class and, where there are enough, of every group."""
-    rarest, what = rarest_of(content, order.regression)
-    n_folds = min(options.folds, rarest) if options.quick else options.folds
-    if rarest < 2:
-        raise ValueError(
-            f"{what} has {n_of(rarest, 'row')}, and cross-validation needs two or more; give more rows"
-            f"{'' if order.regression else ', leave the class out'}, or use 'localmkl fit --no-tune'."
+    content = plan.content
+    rarest, what = rarest_of(plan)
+    n_folds = min(n_folds, rarest) if quick else n_folds
+    if rarest < (3 if quick else n_folds):
+        reason = (
+            f"{what} has {n_of(rarest, 'row')}, too few for {'cross-validation' if quick else 'the folds'}"
         )
-    if rarest < n_folds:
-        raise ValueError(
-            f"{what} has {rarest} rows, too few for {n_folds} folds; give fewer --folds, or more rows."
-        )
-    classes = is_classifier(estimator)
-    alike = content.y if classes else None
-    if content.groups is not None:
-        alike = _alike(content, classes, n_folds)
+        if quick:
+            return None, f"{reason}."
+        raise ValueError(f"{reason}; give fewer --folds, more rows, or use 'localmkl fit --no-tune'.")
+    alike = None if plan.regression else content.y.astype(str)
+    if content.groups is not None:  # within each group its part of the classes, where these have enough rows
+        groups = content.groups.astype(str)
+        both = groups if alike is None else np.char.add(np.char.add(groups, " "), alike)
+        alike = both if np.unique(both, return_counts=True)[1].min() >= n_folds else alike
     kind = KFold if alike is None else StratifiedKFold
-    splitter = kind(n_folds, shuffle=True, random_state=order.seed)  # files are often sorted by class
-    return splitter if content.groups is None else list(splitter.split(content.y, alike))
+    return list(kind(n_folds, shuffle=True, random_state=plan.seed).split(content.y, alike)), ""
 
 
-def _alike(content, classes, n_folds):
-    """Return what every fold has its part of: groups, and within them classes, if each has enough rows.
-
-    Else classes; None where there are none.
-    """
-    groups = content.groups.astype(str)
-    alike = np.char.add(np.char.add(groups, " "), content.y.astype(str)) if classes else groups
-    enough = np.unique(alike, return_counts=True)[1].min() >= n_folds
-    return alike if enough else content.y if classes else None
+def rarest_of(plan):
+    """Return the number of rows of the smallest class, and what it is called; without classes, of all."""
+    if plan.regression:
+        return len(plan.content), "The file"
+    labels, counts = np.unique(plan.content.y, return_counts=True)
+    return int(counts.min()), f"The class {str(labels[counts.argmin()])!r}"
 
 
-def _run(search, content, order):
-    """Fit a search; leave no finished work behind that would only meet the same error again."""
-    begun = order.kept.exists()
-    try:
-        search.fit(content.rows, content.y, **groups_beside(content))
-    except OtherSearch as error:
-        if not order.force:
-            raise ValueError(
-                f"{str(order.kept)!r} is of a search with other data or options; give that command again to "
-                "finish it, choose another --out, or give --force to drop it."
-            ) from error
-        order.kept.unlink()
-        search.fit(content.rows, content.y, **groups_beside(content))
-    except (ValueError, TypeError):
-        if not begun:
-            order.kept.unlink(missing_ok=True)
-        raise
+def best_of(search, *, local):
+    """Return the best candidate of a search with weights of groups or clusters, or with one set; or None."""
+    results = search.cv_results_
+    mine = [n for n, one in enumerate(results["params"]) if (one.get("shared", 0.0) != 1.0) == local]
+    return results["params"][max(mine, key=lambda n: results["mean_test_score"][n])] if mine else None
 
 
-def groups_beside(content):
-    """Return the argument `groups` of ``fit``; those of a table are a column of its rows."""
-    return {} if content.groups is None or content.kind == TABLE else {"groups": content.groups}
+def scoring_of(plan):
+    """Return the metric: AUC for two classes, accuracy for more, R2 for numbers, errors for medians."""
+    if plan.scoring is not None:
+        from sklearn.metrics import get_scorer_names
 
-
-def _tried(grids):
-    """Return the values of each parameter in all grids, in words."""
-    found: dict[str, dict] = {}
-    for grid in grids:
-        for name, values in grid.items():
-            found.setdefault(name, {}).update(dict.fromkeys(map(shown, values)))
-    order = sorted(found, key=lambda name: (name != "C", name != "p"))
-    return "; ".join(f"{name} {', '.join(found[name])}" for name in order)
-
-
-def _choice(search, scoring):
-    """Return a sentence on what a search has chosen."""
-    best = search.best_params_
-    values = ", ".join(f"{name} {shown(value)}" for name, value in best.items())
-    meaning = ""
-    if best.get("shared") == 1.0:
-        meaning = " (equal weights: UNIF)" if best.get("p") == inf else " (the same weights everywhere: MKL)"
-    score = f"{CALLED.get(scoring, scoring)} {search.cv_results_['mean_test_score'][search.best_index_]:.3f}"
-    tried = [one["C"] for one in search.cv_results_["params"] if "C" in one]
-    beyond = [value for value in dict.fromkeys(tried) if value not in _given(search, "C")]
-    followed = f" C was followed to {', '.join(map(shown, beyond))}." if beyond else ""
-    return f"Chosen by {search.n_splits_}-fold cross-validation, {score}: {values}{meaning}.{followed}"
-
-
-def _given(search, name):
-    return {value for grid in search.param_grid for value in grid.get(name, ())}
+        if plan.scoring not in get_scorer_names():
+            hint = meant(plan.scoring, get_scorer_names(), alike=0.0)
+            raise Misuse(f"--scoring must be a metric of scikit-learn, got {plan.scoring!r}{hint}")
+        return plan.scoring
+    if plan.regression and plan.grids.get("quantile", [0.5]) != [0.5]:
+        raise Misuse(
+            "--quantile other than 0.5 has no metric in scikit-learn; give --scoring, or 'fit --no-tune'."
+        )
+    if plan.regression:
+        return "neg_mean_absolute_error" if "quantile" in plan.grids.get("loss", ()) else "r2"
+    return "roc_auc" if len(np.unique(plan.content.y)) == 2 else "accuracy"
 
 
 def shown(value):
@@ -310,18 +222,13 @@ def shown(value):
     >>> shown(4 / 3), shown("hinge"), shown(float("inf"))
     ('1.333', 'hinge', 'inf')
     """
-    return value if isinstance(value, str) else f"{value:.4g}"
+    return f"{value:.4g}" if isinstance(value, int | float) else str(value)
 
 
-def default_scoring(content, regression, grids):
-    """Return AUC for two classes, accuracy for more, R2 for numbers, the absolute error for medians."""
-    if any("quantile" in grid.get("loss", ()) for grid in grids):
-        if any(grid.get("quantile", [0.5]) != [0.5] for grid in grids):
+def check_single(grids):
+    """Raise if a parameter has several values that nobody is to choose from."""
+    for name, values in grids.items():
+        if len(values) > 1:
             raise Misuse(
-                "--quantile other than 0.5 cannot be tuned: scikit-learn names no metric for it; fit it with "
-                "parameters of your choice and --no-tune, or name a metric by --scoring."
+                f"--{OPTION_OF.get(name, name)} has several values, from which only a search can choose."
             )
-        return "neg_mean_absolute_error"
-    if regression:
-        return "r2"
-    return "roc_auc" if len(np.unique(content.y)) == 2 else "accuracy"

@@ -1,84 +1,45 @@
-"""The voice of the command line: results on stdout, notes and progress on stderr, errors in one sentence.
+"""What the command line prints: results on stdout, notes and progress on stderr, errors in one sentence.
 
 Exit codes: 0 done; 1 a file or its content is not what was expected; 2 the command was called wrongly;
 130 stopped, by Ctrl-C or by a signal that asks to end.
 """
 
-import _thread
-import csv
-import errno
-import io
 import json
 import os
 import re
 import signal
-import socket
 import sys
-import time
 import warnings
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 
 import typer
-from typer.core import TyperCommand
 
-from localmkl._devices import find_device
-from localmkl.backends.compiling import tell
-
-COMPILING = "Compiling, once: about 10 s (localmkl warmup does all of it, in a minute)."
 FAILED, MISUSED, INTERRUPTED = 1, 2, 130
 EXPECTED = (ValueError, TypeError, OSError, ImportError, MemoryError, RuntimeError)
 
-LONGEST_SENTENCE = 1000
-"""Letters of a sentence, a screen of them; what stands between its ends is left out."""
+OPTION_OF = {"n_clusters": "clusters", "gate_kernel": "gate", "class_weight": "balanced"}
+OPTION_OF |= {"n_components": "rank", "random_state": "seed", "n_jobs": "jobs"}
+"""Parameters whose options have other names."""
 
 SPOKEN = {
     "raise `max_iter` or `tol`": "raise --tol",
-    "pass `header=False`": "say --no-header",
+    "pass `header=False`": "give --no-header",
     "models are written by `localmkl.save`": "models are written by 'localmkl fit'",
-    "name classes of theirs in `trusted`": "use models with classes of theirs in Python",
-    "`n_clusters`": "--clusters",
+    'for instance TfIdf(column="notes")': "such as --kernels 'tfidf column=notes'",
     "1/n_clusters": "1/clusters",
-    "`gate_kernel`": "--gate",
     "`n_components=200`": "--rank 200",
-    "`n_components`": "--rank",
-    "`class_weight`": "--balanced",
-    "`random_state`": "--seed",
-    "`n_jobs`": "--jobs",
-    "`grams`": "the Grams",
-    "`name` must be one of": "NAME must be one of",
-    "`path` must be a folder with one": "--images must be a folder with one",
+    "`grams`": "the kernel matrices",
     "`X` must hold the letters": "The sequences must hold the letters",
-    "'cosine', None": "'cosine', 'none'",
-    **{
-        f"`{name}`": f"--{name}"
-        for name in (
-            *(
-                "C",
-                "p",
-                "evenness",
-                "shared",
-                "groups",
-                "epsilon",
-                "normalize",
-                "tol",
-                "kernels",
-                "variable",
-                "labels",
-            ),
-            *("loss", "quantile", "methods", "images", "data", "sizes", "scoring", "stability"),
-        )
-    },
+    "set device='cpu'": "give --device cpu",
+    **{f"`{name}`": f"--{option}" for name, option in OPTION_OF.items()},
 }
-"""Names in Python: names on the command line, where they differ."""
-GRACE = 3.0
-"""Seconds to stop in, as long as one waits before pressing Ctrl-C again; callbacks of compiled code swallow
-exceptions, and with them the wish to stop."""
+"""Words for Python: words for the command line."""
 
-FULL = {
-    errno.ENOSPC: "the disk is full; make room",
-    errno.EDQUOT: "your share of the disk is used up; make room",
-    errno.EFBIG: "it is larger than files may be; raise the limit (ulimit -f)",
+REASONS = {
+    FileNotFoundError: "is not there; check the path.",
+    PermissionError: "cannot be opened: permission denied; choose another place, or change who may use it.",
+    IsADirectoryError: "must be a file, it is a folder.",
 }
 
 
@@ -86,84 +47,26 @@ class Misuse(ValueError):
     """The command was called with options that do not belong together, or without one it needs."""
 
 
-def check_device_option(name):
-    """Raise if the device that an option names is not there."""
-    try:
-        find_device(name)
-    except (ImportError, ValueError) as error:
-        said = str(error).replace(f"`device={name!r}`", f"--device {name}").replace("`device`", "--device")
-        said = said.replace("set device='cpu' or 'auto'", "give --device cpu or auto")
-        raise Misuse(said.replace("set device='cpu'", "give --device cpu")) from error
-
-
-class Command(TyperCommand):
-    """A command that says in one sentence what an argument too many may have been meant for."""
-
-    allow_extra_args = True  # or they are refused before it can speak
-
-    def parse_args(self, ctx, args):
-        """Read the arguments of the command; raise if there are more than it has."""
-        rest = super().parse_args(ctx, args)
-        if ctx.args:
-            with Voice().plainly():
-                raise Misuse(self._too_many(ctx.args[0]))
-        return rest
-
-    def _too_many(self, extra):
-        names = {str(one.name): one.param_type_name for one in self.params}
-        taken = " and ".join(name.upper() for name, kind in names.items() if kind == "argument")
-        return (
-            f"localmkl {self.name} takes {taken or 'options'} alone, got {extra!r} too; write lists with "
-            "commas, as 0.1,1,10, and names with spaces in quotes."
-        )
-
-
 class Stopped(KeyboardInterrupt):
     """A signal asks the command to end."""
 
 
-def stop_on_signals():
-    """Let signals that ask to end stop a command as Ctrl-C does; a second one ends it at once."""
-    for number in _heard():
-        signal.signal(number, _stop)
+def listen(handler):
+    """Let a function handle the signals that ask to end, but for those to be ignored (nohup)."""
+    for name in ("SIGINT", "SIGTERM", "SIGHUP"):  # the last is unknown to Windows
+        number = getattr(signal, name, None)
+        if number is not None and signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, handler)
 
 
-def _heard():
-    """Return the signals that ask to end, without those that the process was started to ignore (nohup)."""
-    names = ("SIGINT", "SIGTERM", "SIGHUP")  # the last is unknown to Windows
-    numbers = [getattr(signal, name) for name in names if hasattr(signal, name)]
-    return [number for number in numbers if signal.getsignal(number) is not signal.SIG_IGN]
-
-
-def end_on_signals():
-    """Let signals that ask to end do so without a word, when there is nothing left to do but to leave."""
-    for number in _heard():
-        signal.signal(number, _end)
-
-
-def _stop(number, frame):
-    end_on_signals()
-    # A signal that comes just before a system call waits for its end; a thread that reads numbers does not.
-    heard, told = socket.socketpair()
-    told.setblocking(False)
-    signal.set_wakeup_fd(told.fileno(), warn_on_full_buffer=False)
-    # Not by `threading`, whose locks may be held just now.
-    _thread.start_new_thread(_end_soon, (heard, told, bytes(_heard())))
+def stop(*_):
+    """Stop a command as Ctrl-C does; a second signal ends it at once."""
+    listen(end)
     raise Stopped
 
 
-def _end_soon(heard, told, numbers):
-    """End at the next signal that asks for it, or after a while; `told` is only kept open."""
-    last = time.monotonic() + GRACE
-    while (left := last - time.monotonic()) > 0.0:
-        heard.settimeout(left)
-        with suppress(TimeoutError):
-            if any(number in numbers for number in heard.recv(64)):
-                break
-    _end()
-
-
-def _end(*_):
+def end(*_):
+    """End at once, without a word."""
     if sys.stderr.isatty():
         os.write(2, b"\x1b[?25h")  # a progress bar hides the cursor
     os._exit(INTERRUPTED)
@@ -171,7 +74,7 @@ def _end(*_):
 
 @dataclass(frozen=True)
 class Voice:
-    """The streams and the form of what a command says.
+    """How a command prints.
 
     Attributes
     ----------
@@ -187,65 +90,17 @@ class Voice:
     quiet: bool = False
     debug: bool = False
 
-    def note(self, text):
-        """Say something on stderr that is no result."""
-        if not self.quiet:
+    def note(self, *texts):
+        """Print sentences on stderr that are no result."""
+        for text in () if self.quiet else texts:
             typer.echo(text, err=True)
 
     def result(self, record, text):
-        """Say a result: the record for machines, the text for people."""
+        """Print a result: the record for machines, the text for people."""
         if self.as_json:
-            _print(json.dumps(record, default=_plain, allow_nan=False))
+            write_out(json.dumps(record, default=_plain, allow_nan=False) + "\n")
         elif not self.quiet:
-            _print(text)
-
-    @contextmanager
-    def table(self, out):
-        """Yield ``write(header, rows)`` for a table that comes in pieces: CSV, or a JSON list of records.
-
-        It goes to stdout if `out` is None, else to this file, CSV, which is there when all is written.
-        """
-        if out is None:
-            yield from self._table_said()
-            return
-        from localmkl._files import writing_whole
-
-        begun = False
-        with writing_whole(out) as file:
-
-            def write(header, rows):
-                nonlocal begun
-                file.write(as_csv(None if begun else header, rows).encode())
-                begun = True
-
-            yield write
-
-    def _table_said(self):
-        begun = False
-
-        def write(header, rows):
-            nonlocal begun
-            if self.as_json:
-                records = [dict(zip(header, row, strict=True)) for row in rows]
-                _print((", " if begun else "[") + json.dumps(records, allow_nan=False)[1:-1], nl=False)
-            else:
-                _print(as_csv(None if begun else header, rows), nl=False)
-            begun = True
-
-        yield write
-        if self.as_json:
-            _print("]")
-
-    @contextmanager
-    def working(self, text):
-        """Show that something goes on, where stderr is a terminal."""
-        if self.quiet or not sys.stderr.isatty():
-            yield
-            return
-        from rich.console import Console
-
-        with Console(stderr=True).status(text):
-            yield
+            write_out(text + "\n")
 
     @contextmanager
     def counting(self, text):
@@ -263,6 +118,8 @@ class Voice:
     @contextmanager
     def plainly(self):
         """Turn exceptions into a sentence and an exit code, and warnings into a line."""
+        from localmkl.backends.compiling import before_compiling
+
         with warnings.catch_warnings():
             warnings.simplefilter("default", UserWarning)
             for kind in (RuntimeWarning, FutureWarning):  # of NumPy and others: results are checked for NaN
@@ -270,22 +127,27 @@ class Voice:
             # Of workers that were replaced and tasks that are small: nothing that is to be done about.
             warnings.filterwarnings("ignore", category=UserWarning, module=r"joblib\.")
             warnings.showwarning = _shown_once()
-            if sys.stderr.isatty():
-                tell(lambda: self.note(COMPILING))
+            before_compiling(lambda: self.note("The first fit compiles numerical code once: some seconds."))
             try:
-                yield
-            except (typer.Exit, typer.Abort):
-                raise
+                with nullcontext() if self.debug else _in_a_sentence():
+                    yield
             except KeyboardInterrupt:
                 typer.echo("Stopped.", err=True)
                 raise typer.Exit(INTERRUPTED) from None
-            except BrokenPipeError:  # the reader of stdout has seen enough
-                raise typer.Exit(FAILED) from None
-            except Exception as error:
-                if self.debug:
-                    raise
-                typer.echo(f"Error: {sentence(error)}", err=True)
-                raise typer.Exit(MISUSED if isinstance(error, Misuse) else FAILED) from None
+
+
+@contextmanager
+def _in_a_sentence():
+    """Turn errors into a sentence and an exit code."""
+    try:
+        yield
+    except (typer.Exit, typer.Abort):
+        raise
+    except BrokenPipeError:  # the reader of stdout has seen enough
+        raise typer.Exit(FAILED) from None
+    except Exception as error:
+        typer.echo(f"Error: {sentence(error)}", err=True)
+        raise typer.Exit(MISUSED if isinstance(error, Misuse) else FAILED) from None
 
 
 def n_of(count, noun):
@@ -299,17 +161,10 @@ def n_of(count, noun):
     return f"{count} {noun}{'s' * (count != 1)}"
 
 
-def as_csv(header, rows):
-    """Return a table as CSV text; without a header, its rows alone."""
-    text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerows([*([] if header is None else [header]), *rows])
-    return text.getvalue()
-
-
-def _print(text, nl=True):
-    """Say something on stdout, all of it now."""
+def write_out(text):
+    """Write text to stdout, all of it now."""
     try:
-        typer.echo(text, nl=nl)
+        typer.echo(text, nl=False)
         sys.stdout.flush()
     except OSError as error:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for what is left, or it fails again
@@ -328,7 +183,8 @@ def sentence(error):
     """
     if isinstance(error, OSError) and error.errno is not None:
         called = "A temporary file" if error.filename is None else repr(str(error.filename))
-        return _shortened(f"{called} {_os_reason(error)}")
+        reason = f"cannot be used: {error.strerror}; choose another place, or make room."
+        return f"{called} {next((text for kind, text in REASONS.items() if isinstance(error, kind)), reason)}"
     if isinstance(error, EXPECTED):
         return spoken(str(error)) or type(error).__name__
     return f"unexpected {type(error).__name__}: {error}; please report it, with what --debug shows."
@@ -336,45 +192,22 @@ def sentence(error):
 
 def spoken(text):
     """Return a message of the package in one line and in the words of the command line."""
+    from localmkl.cli.options import OPTIONS
+
     text = " ".join(text.split())
-    for written, said in SPOKEN.items():
-        text = text.replace(written, said)
-    text = re.sub(r"`grams\[(\d+)\]`", lambda found: f"Gram {int(found[1]) + 1}", text)
-    text = re.sub(r"\b[A-Z]\w+\b", lambda found: _kernel_words().get(found[0], found[0]), text)
-    return _shortened(re.sub(r"`(\w+)`", r"\1", text))
-
-
-def _shortened(text):
-    half = LONGEST_SENTENCE // 2
-    return text if len(text) <= LONGEST_SENTENCE else f"{text[:half]} ... {text[-half:]}"
-
-
-def _kernel_words():
-    """Return the words for kernel classes."""
-    from localmkl.cli.words import KERNELS
-
-    return {kind: word for word, (kind, _) in KERNELS.items()}
-
-
-def _os_reason(error):
-    if isinstance(error, FileNotFoundError):
-        return "is not there; check the path."
-    if isinstance(error, PermissionError):
-        return "cannot be opened: permission denied; choose another place, or change who may use it."
-    if isinstance(error, IsADirectoryError):
-        return "must be a file, it is a folder."
-    if error.errno in FULL:
-        return f"cannot be written: {FULL[error.errno]} or choose another place, and give the command again."
-    return f"cannot be used: {error.strerror}."
+    for written, replacement in SPOKEN.items():
+        text = text.replace(written, replacement)
+    text = re.sub(r"`(\w+)`", lambda found: f"--{found[1]}" if found[1] in OPTIONS else found[1], text)
+    return text if len(text) <= 1000 else f"{text[:500]} ... {text[-500:]}"
 
 
 def _shown_once():
     """Return what shows warnings, each text once: commands ask models for several things of the same rows."""
-    told = set()
+    shown = set()
 
-    def show(message, category, filename, lineno, file=None, line=None):
-        if str(message) not in told:
-            told.add(str(message))
+    def show(message, *_, **__):
+        if str(message) not in shown:
+            shown.add(str(message))
             typer.echo(f"Warning: {spoken(str(message))}", err=True)
 
     return show

@@ -1,7 +1,4 @@
-"""Sequences from FASTA files, with labels from headers, a mapping or a file of labels.
-
-Whatever is wrong is said with the file and the line.
-"""
+"""Sequences from FASTA files, with labels from headers, a mapping or a file of labels."""
 
 from __future__ import annotations
 
@@ -9,18 +6,13 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from localmkl._types import Array, FilePath, MaybeNone
-from localmkl.datasets.labels import MISSING, as_labels
+from localmkl.datasets.labels import as_labels, is_label
 from localmkl.datasets.opening import quoted, read_text, text_lines
-
-Record: TypeAlias = tuple[str, int, str]
-"""A header, its line and the sequence below it."""
-
-HEADER = "header"
 
 
 class SequenceData(NamedTuple):
@@ -38,13 +30,24 @@ class SequenceData(NamedTuple):
     names: np.ndarray
 
 
+class Records(NamedTuple):
+    """Records of a FASTA file.
+
+    Attributes
+    ----------
+    headers, lines, names : list
+        Their headers, the lines these stand in, and the first words of them.
+    sequences : list of str
+    """
+
+    headers: list[str]
+    lines: list[int]
+    names: list[str]
+    sequences: list[str]
+
+
 def read_fasta(
-    path: FilePath,
-    *,
-    labels: Mapping[str, Any] | FilePath | None = None,
-    alphabet: str | None = None,
-    equal_length: bool = False,
-    unique_names: bool = True,
+    path: FilePath, *, labels: Mapping[str, Any] | FilePath | None = None, unique_names: bool = True
 ) -> SequenceData:
     r"""Read sequences from a FASTA file, plain or compressed (.gz, .bz2, .xz).
 
@@ -57,10 +60,6 @@ def read_fasta(
         from names to labels; a file has one name and one label a line, between them a tab, a comma or blanks.
         Labels that are all whole numbers become integers, those that are all plain numbers floats, unless two
         that are written differently (1 and 01) became one.
-    alphabet : {"dna", "rna", "protein"} or str, optional
-        Refuse letters that are neither in it nor ambiguous.
-    equal_length : bool, default=False
-        Refuse sequences of other lengths than the first.
     unique_names : bool, default=True
         Refuse names that come twice.
 
@@ -79,83 +78,50 @@ def read_fasta(
     >>> data.sequences.tolist(), data.y.tolist(), data.names.tolist()
     (['ACGT', 'ACCT'], [1, -1], ['a', 'b'])
     """
-    path = Path(path)
-    headers, lines, sequences = _fasta_records(path)
-    names = _names_in(headers)
-    if equal_length:
-        _check_lengths(path, lines, names, sequences)
-    if alphabet is not None:
-        _check_letters(path, lines, names, sequences, alphabet)
+    records = next(fasta_pieces(path))
     if unique_names:
-        _check_unique(path, lines, names, "rename a record, or pass `unique_names=False`")
-    y = None if labels is None else _find_labels(path, labels, headers, lines, names)
-    return SequenceData(np.array(sequences, dtype=object), y, np.array(names, dtype=object))
+        _check_unique(path, records, "rename a record, or pass `unique_names=False`")
+    values = [] if labels is None else written_labels(path, labels, records)
+    if None in values:
+        row = values.index(None)
+        raise ValueError(
+            f"{quoted(path)}, line {records.lines[row]}: record {records.names[row]!r} must have a label "
+            f"({labels if isinstance(labels, str) else 'in `labels`'}), it has none."
+        )
+    y = None if labels is None else as_labels(values)
+    sequences, names = (np.array(part, dtype=object) for part in (records.sequences, records.names))
+    return SequenceData(sequences, y, names)
 
 
-def read_header_values(path: FilePath, key: str) -> Array:
-    """Return what stands after ``KEY=`` in each header of a FASTA file, None where it does not.
-
-    Returns
-    -------
-    ndarray of str or None, shape (n_samples,)
-    """
-    return np.array(header_values(key, _fasta_records(Path(path))[0]), dtype=object)
-
-
-def header_values(key: str, headers: Sequence[str]) -> list[str | None]:
-    """Return what stands after ``KEY=`` in each header, None where it does not."""
-    pattern = re.compile(rf"(?<!\w){re.escape(key)}\s*=\s*([^\s,;|]+)")
-    found = [pattern.search(header) for header in headers]
-    return [None if match is None else match[1] for match in found]
-
-
-def _fasta_records(path: FilePath) -> tuple[tuple[str, ...], tuple[int, ...], tuple[str, ...]]:
-    """Return headers, their line numbers and the sequences."""
-    text = read_text(path)
-    if not text.strip():
-        raise ValueError(f"{quoted(path)} must hold FASTA records, got an empty file.")
-    headers, lines, sequences = zip(*_records(path, text.split("\n")), strict=True)
-    return headers, lines, sequences
-
-
-def fasta_pieces(path: FilePath, letters: int) -> Iterator[tuple[list[str], list[int], list[str], Array]]:
-    """Yield the records of a FASTA file in pieces of at least so many letters.
-
-    Yields
-    ------
-    headers, lines, names : list
-        Their headers, the lines these stand in, and the first words of them.
-    sequences : ndarray of str
-    """
+def fasta_pieces(path: FilePath, letters: int | None = None) -> Iterator[Records]:
+    """Yield the records of a FASTA file in pieces of at least so many letters; by default all at once."""
+    if letters is None:
+        yield _columns(list(_records(path, read_text(path).splitlines())))
+        return
     piece, size = [], 0
     with closing(text_lines(path)) as lines:
-        for record in _records(Path(path), lines):
+        for record in _records(path, lines):
             piece.append(record)
-            size += len(record[2])
+            size += len(record[-1])
             if size >= letters:
-                yield _columns_of(piece)
+                yield _columns(piece)
                 piece, size = [], 0
     if piece:
-        yield _columns_of(piece)
+        yield _columns(piece)
 
 
-def _columns_of(piece: list[Record]) -> tuple[list[str], list[int], list[str], Array]:
-    headers, lines, sequences = map(list, zip(*piece, strict=True))
-    return headers, lines, _names_in(headers), np.array(sequences, dtype=object)
+def _columns(records: list[tuple[str, int, str, str]]) -> Records:
+    return Records(*map(list, zip(*records, strict=True)))
 
 
-def _names_in(headers: Sequence[str]) -> list[str]:
-    return [(header.split(maxsplit=1) or [""])[0] for header in headers]
-
-
-def _records(path: FilePath, lines: Iterable[str]) -> Iterator[Record]:
-    """Yield header, line and sequence of each record in the lines of a FASTA file."""
+def _records(path: FilePath, lines: Iterable[str]) -> Iterator[tuple[str, int, str, str]]:
+    """Yield header, line, name and sequence of each record in the lines of a FASTA file."""
     header, start = None, 0
     parts: list[str] = []
     for number, line in enumerate(lines, start=1):
         if line.startswith(">"):
             if header is not None:
-                yield header, start, _joined(path, start, header, parts)
+                yield _record(path, header, start, parts)
             header, start, parts = line[1:].strip(), number, []
         elif not line or line.startswith(";") or line.isspace():
             continue
@@ -167,50 +133,20 @@ def _records(path: FilePath, lines: Iterable[str]) -> Iterator[Record]:
         else:
             parts.append(line)
     if header is None:
-        raise ValueError(f"{quoted(path)} must hold FASTA records, got comments alone.")
-    yield header, start, _joined(path, start, header, parts)
+        raise ValueError(f"{quoted(path)} must hold FASTA records, got none.")
+    yield _record(path, header, start, parts)
 
 
-def _joined(path: FilePath, line: int, header: str, parts: list[str]) -> str:
+def _record(path: FilePath, header: str, line: int, parts: list[str]) -> tuple[str, int, str, str]:
     sequence = "".join("".join(parts).split())
     if not sequence:
         raise ValueError(f"{quoted(path)}, line {line}: record {header!r} must have a sequence, got none.")
-    return sequence
+    return header, line, (header.split(maxsplit=1) or [""])[0], sequence
 
 
-def _check_lengths(
-    path: FilePath, lines: Sequence[int], names: Sequence[str], sequences: Sequence[str]
-) -> None:
-    for line, name, sequence in zip(lines, names, sequences, strict=True):
-        if len(sequence) != len(sequences[0]):
-            raise ValueError(
-                f"{quoted(path)}, line {line}: record {name!r} must have {len(sequences[0])} letters as the "
-                f"first one, got {len(sequence)}; cut or pad it, or use a kernel for any lengths."
-            )
-
-
-def _check_letters(
-    path: FilePath, lines: Sequence[int], names: Sequence[str], sequences: Sequence[str], alphabet: str
-) -> None:
-    from localmkl.kernels.alphabets import alphabet_letters
-
-    letters, ambiguous = alphabet_letters(alphabet)
-    allowed = set(letters + ambiguous)
-    allowed |= {letter.lower() for letter in allowed}
-    for line, name, sequence in zip(lines, names, sequences, strict=True):
-        wrong = set(sequence) - allowed
-        if wrong:
-            place = min(sequence.index(letter) for letter in wrong)
-            raise ValueError(
-                f"{quoted(path)}, line {line}: record {name!r} must hold the letters {letters} (or "
-                f"{ambiguous}), got {sequence[place]!r} at position {place}; correct it, or name another "
-                "`alphabet`."
-            )
-
-
-def _check_unique(path: FilePath, lines: Sequence[int], names: Sequence[str], hint: str) -> None:
+def _check_unique(path: FilePath, records: Records, hint: str) -> None:
     seen: dict[str, int] = {}
-    for line, name in zip(lines, names, strict=True):
+    for line, name in zip(records.lines, records.names, strict=True):
         first = seen.setdefault(name, line)
         if first != line:
             raise ValueError(
@@ -219,37 +155,29 @@ def _check_unique(path: FilePath, lines: Sequence[int], names: Sequence[str], hi
             )
 
 
-def _find_labels(
-    path: FilePath,
-    labels: Mapping[str, Any] | FilePath,
-    headers: Sequence[str],
-    lines: Sequence[int],
-    names: Sequence[str],
-) -> Array:
-    return as_labels(written_labels(path, labels, headers, lines, names))
+def header_values(key: str, headers: Sequence[str]) -> list[str | None]:
+    """Return what stands after ``KEY=`` in each header, None where it does not."""
+    pattern = re.compile(rf"(?<!\w){re.escape(key)}\s*=\s*([^\s,;|]+)")
+    found = [pattern.search(header) for header in headers]
+    return [None if match is None else match[1] for match in found]
 
 
-def written_labels(
-    path: FilePath,
-    labels: Mapping[str, Any] | FilePath,
-    headers: Sequence[str],
-    lines: Sequence[int],
-    names: Sequence[str],
-) -> list[Any]:
-    """Return the label of each record as it is written; raise where one has none."""
-    if isinstance(labels, str) and labels.partition(":")[0] == HEADER:
-        key = labels.partition(":")[2] or "label"
-        hint, values = f"`{key}=...` in its header", header_values(key, headers)
+def written_labels(path: FilePath, labels: Mapping[str, Any] | FilePath, records: Records) -> list[Any]:
+    """Return the label of each record as it is written, None where it has none."""
+    if (key := _header_key(labels)) is not None:
+        values = header_values(key, records.headers)
     else:
-        _check_unique(path, lines, names, "labels are found by name: rename a record")
+        _check_unique(path, records, "labels are found by name: rename a record")
         given = labels if isinstance(labels, Mapping) else read_label_file(Path(labels))
-        hint = "a label in `labels`" if isinstance(labels, Mapping) else f"a line in {quoted(labels)}"
-        values = [given.get(name) for name in names]
-    for line, name, value in zip(lines, names, values, strict=True):
-        if value is None or (isinstance(value, str) and value.strip() in MISSING):
-            came = "it has none" if value is None else f"got {value!r}"
-            raise ValueError(f"{quoted(path)}, line {line}: record {name!r} must have {hint}, {came}.")
-    return values
+        values = [given.get(name) for name in records.names]
+    return [value if is_label(value) else None for value in values]
+
+
+def _header_key(labels: Mapping[str, Any] | FilePath) -> str | None:
+    """Return the key of labels that stand in headers."""
+    if isinstance(labels, str) and labels.partition(":")[0] == "header":
+        return labels.partition(":")[2] or "label"
+    return None
 
 
 def read_label_file(path: FilePath) -> dict[str, str]:
@@ -258,10 +186,7 @@ def read_label_file(path: FilePath) -> dict[str, str]:
     for number, line in enumerate(read_text(path).split("\n"), start=1):
         if not line.strip():
             continue
-        fields = [
-            field.strip() for field in re.split(r"[\t,]" if re.search(r"[\t,]", line) else r"\s+", line)
-        ]
-        fields = [field for field in fields if field]
+        fields = re.split(r"\s*[\t,]\s*" if re.search(r"[\t,]", line) else r"\s+", line.strip())
         if len(fields) != 2:
             raise ValueError(
                 f"{quoted(path)}, line {number}: must hold a name and a label, got {len(fields)} fields."

@@ -17,7 +17,7 @@ from localmkl.datasets.fasta import SequenceData, read_fasta
 from localmkl.datasets.gram_files import read_mat, take_variable
 from localmkl.datasets.labels import as_labels
 from localmkl.datasets.opening import read_text
-from localmkl.datasets.registry import FILES
+from localmkl.datasets.registry import FILES as FILES
 from localmkl.kernels import GramStack
 
 ACCEPTOR_LENGTHS = {82: "acceptor_82", 398: "acceptor_398"}
@@ -109,7 +109,7 @@ class ImageData(NamedTuple):
 
 
 def fetch_celegans_acceptor(
-    length: int = 82, *, data_home: FilePath | None = None, base_url: str | None = None, download: bool = True
+    length: int = 82, *, data_home: FilePath | None = None, download: bool = True
 ) -> SequenceData:
     """Fetch acceptor splice sites of C. elegans, with AG in the middle whether spliced or not.
 
@@ -120,11 +120,9 @@ def fetch_celegans_acceptor(
         3301 of them sites.
     data_home : str or path-like, optional
         Folder of the data; LOCALMKL_DATA by default.
-    base_url : str, optional
-        Server that has the files of the data home, instead of their public addresses; LOCALMKL_DATA_URL by
-        default.
     download : bool, default=True
-        Whether missing files may be downloaded. A `DownloadWarning` says so first, with the terms.
+        Whether missing files may be downloaded: from their public addresses, or from the server that the
+        environment variable LOCALMKL_DATA_URL names. A `DownloadWarning` says so first, with the terms.
 
     Returns
     -------
@@ -144,16 +142,12 @@ def fetch_celegans_acceptor(
     """
     if length not in ACCEPTOR_LENGTHS:
         raise ValueError(f"`length` must be one of {', '.join(map(str, ACCEPTOR_LENGTHS))}, got {length!r}.")
-    path = locate(ACCEPTOR_LENGTHS[length], data_home, base_url, download)
-    return read_fasta(path, labels="header", equal_length=True, unique_names=False)
+    path = locate(ACCEPTOR_LENGTHS[length], data_home, download)
+    return read_fasta(path, labels="header", unique_names=False)
 
 
 def fetch_mouse_promoters(
-    promoters: str = "epd",
-    *,
-    data_home: FilePath | None = None,
-    base_url: str | None = None,
-    download: bool = True,
+    promoters: str = "epd", *, data_home: FilePath | None = None, download: bool = True
 ) -> SequenceData:
     """Fetch mouse TATA promoters and sequences that are none, 251 letters from -200 to +50.
 
@@ -161,7 +155,7 @@ def fetch_mouse_promoters(
     ----------
     promoters : {"epd", "dbtss", "both"}, default="epd"
         1255 promoters of EPDnew, 1354 of DBTSS, or both; against 3530 that are no promoters.
-    data_home, base_url, download : optional
+    data_home, download : optional
         As in `fetch_celegans_acceptor`.
 
     Returns
@@ -181,7 +175,7 @@ def fetch_mouse_promoters(
     (4785, 251, 1255)
     """
     check_option("promoters", promoters, tuple(PROMOTERS))
-    paths = locate_all((*PROMOTERS[promoters], "mouse_rest"), data_home, base_url, download)
+    paths = locate_all((*PROMOTERS[promoters], "mouse_rest"), data_home, download)
     parts = [read_fasta(path, unique_names=False) for path in paths]
     labels = [1] * (len(parts) - 1) + [-1]
     y = np.repeat(labels, [len(part.sequences) for part in parts])
@@ -190,11 +184,7 @@ def fetch_mouse_promoters(
 
 
 def fetch_human_promoters(
-    kind: str = "tata",
-    *,
-    data_home: FilePath | None = None,
-    base_url: str | None = None,
-    download: bool = True,
+    kind: str = "tata", *, data_home: FilePath | None = None, download: bool = True
 ) -> SequenceData:
     """Fetch human promoters and sequences that are none.
 
@@ -203,7 +193,7 @@ def fetch_human_promoters(
     kind : {"tata", "notata_core"}, default="tata"
         3065 promoters with a TATA box, 300 letters from -249 to +50, and as many other sequences; or
         26,533 core promoters without one, 70 letters from -33 to +36, and as many others.
-    data_home, base_url, download : optional
+    data_home, download : optional
         As in `fetch_celegans_acceptor`.
 
     Returns
@@ -227,7 +217,7 @@ def fetch_human_promoters(
     """
     check_option("kind", kind, HUMAN_KINDS)
     keys = [f"human_{kind}_{part}" for part in ("train", "dev", "test")]
-    paths = locate_all(keys, data_home, base_url, download)
+    paths = locate_all(keys, data_home, download)
     lines = [line for path in paths for line in read_text(path).split()[1:]]
     sequences, labels = zip(*(line.split(",") for line in lines), strict=True)
     y = np.where(np.array(labels) == "1", 1, -1)
@@ -236,11 +226,7 @@ def fetch_human_promoters(
 
 
 def fetch_protein_fold(
-    *,
-    grams: bool = True,
-    data_home: FilePath | None = None,
-    base_url: str | None = None,
-    download: bool = True,
+    *, grams: bool = True, data_home: FilePath | None = None, download: bool = True
 ) -> ProteinFold:
     """Fetch the 694 proteins in 27 folds of Ding and Dubchak, with the split into 311 and 383.
 
@@ -250,7 +236,7 @@ def fetch_protein_fold(
         Whether to compute the 12 kernels that were cut to rank 27; predicted secondary structure is in
         them, not in the sequences. A uniform combination reaches about 56 % on them, the full kernels 68 %;
         what these are made of: `fetch_protein_sources`.
-    data_home, base_url, download : optional
+    data_home, download : optional
         As in `fetch_celegans_acceptor`.
 
     Returns
@@ -270,7 +256,7 @@ def fetch_protein_fold(
     (311, 383, 27)
     """
     keys = ("fold_train", "fold_test", "fold_kernels")[: 3 if grams else 2]
-    paths = locate_all(keys, data_home, base_url, download)
+    paths = locate_all(keys, data_home, download)
     parts = [_read_folds(path) for path in paths[:2]]
     sequences, y, names = (np.concatenate([part[at] for part in parts]) for at in range(3))
     n_train = len(parts[0][0])
@@ -288,9 +274,7 @@ def fetch_protein_fold(
     return ProteinFold(sequences, y, train, test, stack, names)
 
 
-def fetch_protein_sources(
-    *, data_home: FilePath | None = None, base_url: str | None = None, download: bool = True
-) -> ProteinSources:
+def fetch_protein_sources(*, data_home: FilePath | None = None, download: bool = True) -> ProteinSources:
     """Fetch the twelve sources on the 694 proteins of `fetch_protein_fold`, in the same order.
 
     Ten tables of features (composition, predicted secondary structure, hydrophobicity, volume, polarity,
@@ -299,7 +283,7 @@ def fetch_protein_sources(
 
     Parameters
     ----------
-    data_home, base_url, download : optional
+    data_home, download : optional
         As in `fetch_celegans_acceptor`.
 
     Returns
@@ -323,7 +307,7 @@ def fetch_protein_sources(
     ((694, 925), ['Composition', 'Secondary', 'Hydrophobicity'])
     """
     pairs = [(name, part) for name, parts in FOLD_SOURCES.items() for part in parts]
-    paths = locate_all([f"fold_{name}_{part}" for name, part in pairs], data_home, base_url, download)
+    paths = locate_all([f"fold_{name}_{part}" for name, part in pairs], data_home, download)
     tables: dict[str, list[Array]] = {name: [] for name in FOLD_SOURCES}
     for (name, _), path in zip(pairs, paths, strict=True):
         tables[name].append(np.loadtxt(path, delimiter=",", ndmin=2))
@@ -334,14 +318,12 @@ def fetch_protein_sources(
     return ProteinSources(np.hstack(list(whole.values())), y, _side_by_side(whole), train, test)
 
 
-def fetch_mfeat(
-    *, data_home: FilePath | None = None, base_url: str | None = None, download: bool = True
-) -> ViewsData:
+def fetch_mfeat(*, data_home: FilePath | None = None, download: bool = True) -> ViewsData:
     """Fetch 2000 handwritten digits in six views (UCI multiple features), 649 columns.
 
     Parameters
     ----------
-    data_home, base_url, download : optional
+    data_home, download : optional
         As in `fetch_celegans_acceptor`.
 
     Returns
@@ -359,7 +341,7 @@ def fetch_mfeat(
     >>> data.X.shape, data.views["zernike"]  # doctest: +SKIP
     ((2000, 649), slice(602, 649, None))
     """
-    path = locate("mfeat", data_home, base_url, download)
+    path = locate("mfeat", data_home, download)
     variables = read_mat(path)
     tables = [np.asarray(view, dtype=np.float64) for view in take_variable(path, variables, "X")]
     # MATLAB counts the digits 0 .. 9 from one.
@@ -377,20 +359,16 @@ def _side_by_side(tables: dict[str, Floats]) -> dict[str, slice]:
     }
 
 
-def fetch_flowers17(
-    *, data_home: FilePath | None = None, base_url: str | None = None, download: bool = True
-) -> ImageData:
-    """Fetch Oxford Flowers 17: paths of 1360 photographs of 17 kinds of flowers, 80 of each.
+def fetch_flowers17(*, data_home: FilePath | None = None) -> ImageData:
+    """List Oxford Flowers 17: paths of 1360 photographs of 17 kinds of flowers, 80 of each.
 
-    The folder ``flowers17`` of the data home has a folder for each kind with the photographs of that kind
-    under their original numbers: ``daffodil/image_0001.jpg`` to ``pansy/image_1360.jpg``. Those that are
-    downloaded are made small, 256 pixels at the longest side (needs OpenCV, the extra ``images``). No
-    checksums of them are known: a download is kept if it can be read as a photograph.
+    They are not downloaded. The folder ``flowers17`` of the data home must have a folder for each kind, with
+    the photographs of that kind under their original numbers: ``daffodil/image_0001.jpg`` for instance.
 
     Parameters
     ----------
-    data_home, base_url, download : optional
-        As in `fetch_celegans_acceptor`. A download that was stopped goes on where it was.
+    data_home : str or path-like, optional
+        Folder of the data; LOCALMKL_DATA by default.
 
     Returns
     -------
@@ -399,7 +377,7 @@ def fetch_flowers17(
 
     Notes
     -----
-    Terms: research use; the photographs belong to those who took them. The address is
+    Terms: research use; the photographs belong to those who took them. One address is
     https://github.com/995114879/17flowers.
 
     References
@@ -412,29 +390,9 @@ def fetch_flowers17(
     >>> len(images), str(y[0]), images[0][-14:]  # doctest: +SKIP
     (1360, 'daffodil', 'image_0001.jpg')
     """
-    _check_flowers(data_home, download)
-    folder = locate("flowers17", data_home, base_url, download)
-    images = [folder / name for name in _flower_names()]
-    return ImageData(np.array(list(map(str, images))), np.array([image.parent.name for image in images]))
-
-
-def _flower_names() -> list[str]:
-    """Return the photographs of flowers, a folder and a file each."""
-    return ["/".join(part.path.split("/")[-2:]) for part in FILES["flowers17"].parts]
-
-
-def _check_flowers(home: FilePath | None, download: bool) -> None:
-    """Raise if the folder of flowers has other images, or lacks some that are not to be downloaded."""
-    folder, names = data_home(home) / FILES["flowers17"].path, set(_flower_names())
-    found = {f"{path.parent.name}/{path.name}" for path in folder.glob("*/*.jpg")}
-    lacking, other = sorted(names - found), sorted(found - names)
-    if other or (found and lacking and not download):
-        example = f"{lacking[0]!r} is missing" if lacking else f"{other[0]!r} is none of them"
-        raise ValueError(
-            f"{str(folder)!r} must hold the {len(names)} photographs of Oxford Flowers 17 in a folder for "
-            f"each kind, {len(lacking)} are missing and {len(other)} are other images ({example}); sort them "
-            "by their numbers, 80 of each kind."
-        )
+    folder = locate("flowers17", data_home, download=False)
+    images = sorted(folder.glob("*/*.jpg"), key=lambda path: path.name)
+    return ImageData(np.array(list(map(str, images))), np.array([path.parent.name for path in images]))
 
 
 def _read_folds(path: Path) -> tuple[Array, Ints, Array]:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import zipfile
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from localmkl import _checks
-from localmkl._resources import available_memory
+from localmkl._checks import listed
+from localmkl._resources import require_memory
 from localmkl._spelling import meant
 from localmkl._types import Array, FilePath, MaybeNone
 from localmkl.datasets.labels import typed_labels
@@ -54,6 +54,7 @@ def read_grams(path: FilePath, *, variable: str | None = None, labels: str | Non
     Examples
     --------
     >>> import tempfile
+    >>> from pathlib import Path
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = Path(folder) / "kernels.npz"
     ...     np.savez(path, K=np.ones((3, 5, 5)), label=[0, 1, 0, 1, 1])
@@ -63,35 +64,43 @@ def read_grams(path: FilePath, *, variable: str | None = None, labels: str | Non
     """
     from localmkl.kernels import GramStack
 
-    path = Path(path)
-    kind = file_kind(path)
-    if kind not in (".npy", ".npz", ".mat"):
-        raise ValueError(f"{quoted(path)} must end in .npy, .npz or .mat, got {kind!r}.")
-    if kind == ".npy":
-        if labels is not None or variable is not None:
-            raise ValueError(f"{quoted(path)} has no named variables, got `variable` or `labels`; use .npz.")
+    if file_kind(path) == ".npy" and labels is None and variable is None:
         check_regular(path)
         with parsing(path, "must be an .npy file of numbers, as `numpy.save` writes it"):
             array = np.lib.format.open_memmap(path, mode="r")
-        return GramData(GramStack(_check_stack(path, _as_stack(path, None, array))), None)
-    variables = read_npz(path) if kind == ".npz" else read_mat(path)
-    if variable is None:
-        variable = _only_stack(path, variables)
-    grams = _check_stack(path, _as_stack(path, variable, take_variable(path, variables, variable)))
+        return GramData(GramStack(_as_stack(path, None, array)), None)
+    variables = _read_variables(path)
+    variable = _only_stack(path, variables) if variable is None else variable
+    grams = _as_stack(path, variable, take_variable(path, variables, variable))
     y = None if labels is None else _of_rows(path, variables, labels, grams.shape[1])
     return GramData(GramStack(grams), y)
 
 
 def read_row_variable(path: FilePath, name: str, n_rows: int) -> Array:
     """Return a variable of a NumPy or MATLAB file that holds one label for each row."""
-    kind = file_kind(Path(path))
-    if kind == ".npy":
-        raise ValueError(f"{quoted(path)} has no named variables, got {name!r}; use .npz.")
-    return _of_rows(path, read_npz(path) if kind == ".npz" else read_mat(path), name, n_rows)
+    return _of_rows(path, _read_variables(path), name, n_rows)
+
+
+def _read_variables(path: FilePath) -> dict[str, Any]:
+    """Return the variables of a file by name; cell arrays become lists of arrays."""
+    kind = file_kind(path)
+    if kind not in (".npz", ".mat"):
+        hint = "it has no named variables: use .npz" if kind == ".npy" else "convert it"
+        raise ValueError(f"{quoted(path)} must end in .npy, .npz or .mat, got {kind!r}; {hint}.")
+    return read_npz(path) if kind == ".npz" else read_mat(path)
 
 
 def _of_rows(path: FilePath, variables: dict[str, Any], name: str, n_rows: int) -> Array:
-    found = _row_labels(path, name, take_variable(path, variables, name))
+    """Return a variable as labels; a cell holds one text or number, a row of letters one text."""
+    value = take_variable(path, variables, name)
+    if isinstance(value, list):
+        if not all(item.size == 1 for item in value):
+            raise ValueError(f"{quoted(path)}, variable {name!r}: must hold one label in each cell.")
+        value = np.array([item.ravel()[0].item() for item in value], dtype=object)
+    try:
+        found = typed_labels(value.ravel())
+    except ValueError as error:
+        raise ValueError(f"{quoted(path)}, variable {name!r}: {error}") from error
     if len(found) != n_rows:
         raise ValueError(
             f"{quoted(path)} must hold one label for each of the {n_rows} rows in {name!r}, got {len(found)}."
@@ -104,7 +113,9 @@ def read_npz(path: FilePath) -> dict[str, Array]:
     check_regular(path)
     with parsing(path, "is not an .npz file of numbers, or is damaged"):
         with zipfile.ZipFile(path) as archive:
-            _check_size(path, sum(member.file_size for member in archive.infolist()))
+            require_memory(
+                sum(member.file_size for member in archive.infolist()), "These arrays", "keep fewer"
+            )
         with np.load(path, allow_pickle=False) as file:
             return {name: file[name] for name in file.files}
 
@@ -113,10 +124,7 @@ def read_mat(path: FilePath) -> dict[str, Any]:
     """Return the variables of a MATLAB file by name; cell arrays become lists of arrays."""
     from scipy.io import loadmat
 
-    path = Path(path)
     check_regular(path)
-    if path.stat().st_size == 0:
-        raise ValueError(f"{quoted(path)} must be a MATLAB file, got an empty file.")
     with parsing(path, "is not a MATLAB file, or is damaged"):
         try:
             found = loadmat(path)
@@ -124,22 +132,20 @@ def read_mat(path: FilePath) -> dict[str, Any]:
             return _read_mat_hdf5(path)
         if "" in found:  # old versions of SciPy read zeros as a variable without a name
             raise ValueError("a variable has no name")
-        return {name: _uncell(value) for name, value in found.items() if not name.startswith("__")}
-
-
-def _check_size(path: FilePath, size: int) -> None:
-    free = available_memory()
-    if free is not None and size > free:
-        raise ValueError(f"its arrays need {size:,} bytes, {free:,} are available")
+        return {
+            name: [np.asarray(item) for item in value.ravel()] if value.dtype == object else value
+            for name, value in found.items()
+            if not name.startswith("__")
+        }
 
 
 def take_variable(path: FilePath, variables: dict[str, Any], name: str) -> Any:
     """Return a variable of a file, or raise an error that lists those there are."""
     if name not in variables:
-        has = ", ".join(sorted(variables)) or "none"
-        hint = meant(name, variables)
-        hint = "; name one of these." if hint == "." else hint
-        raise ValueError(f"{quoted(path)} must hold the variable {name!r}, it has {has}{hint}")
+        raise ValueError(
+            f"{quoted(path)} must hold the variable {name!r}, it has {listed(sorted(variables)) or 'none'}"
+            f"{meant(name, variables)}"
+        )
     return variables[name]
 
 
@@ -160,23 +166,16 @@ def _read_mat_hdf5(path: FilePath) -> dict[str, Any]:
         }
 
 
-def _uncell(value: Any) -> Any:
-    if value.dtype == object:
-        return [np.asarray(item) for item in value.ravel()]
-    return value
-
-
 def _only_stack(path: FilePath, variables: dict[str, Any]) -> str:
     """Return the name of the only variable that can be a stack of Grams."""
     names = [name for name, value in variables.items() if _could_be_stack(value)]
     if not names:  # cross-Grams are not square
         names = [name for name, value in variables.items() if getattr(value, "ndim", 0) == 3]
     if len(names) != 1:
-        has = ", ".join(f"{name} {_shape(value)}" for name, value in variables.items()) or "none"
-        what = "no" if not names else "more than one"
+        shapes = [f"{name} {getattr(value, 'shape', '(cells)')}" for name, value in variables.items()]
         raise ValueError(
-            f"{quoted(path)} must hold one stack of Grams, {what} variable of it is (it has {has}); "
-            "name it by `variable`."
+            f"{quoted(path)} must hold one stack of Grams, {'more than one' if names else 'no'} variable "
+            f"of it is (it has {listed(shapes) or 'none'}); name it by `variable`."
         )
     return names[0]
 
@@ -190,44 +189,20 @@ def _could_be_stack(value: Any) -> bool:
 
 
 def _is_matrix(item: Any) -> bool:
-    return isinstance(item, np.ndarray) and item.ndim == 2 and item.dtype.kind in "fiu"
-
-
-def _shape(value: Any) -> str:
-    return f"({len(value)} cells)" if isinstance(value, list) else str(value.shape)
+    return item.ndim == 2 and item.dtype.kind in "fiu"
 
 
 def _as_stack(path: FilePath, name: str | None, value: Any) -> Array:
-    """Return a variable as an array (n_kernels, n, n')."""
+    """Return a variable as an array (n_kernels, n, n') of finite numbers."""
     place = quoted(path) if name is None else f"{quoted(path)}, variable {name!r}"
     if isinstance(value, list) and not all(map(_is_matrix, value)):
-        raise ValueError(
-            f"{place}: must be a cell array of matrices of numbers, some cells hold something else."
-        )
+        raise ValueError(f"{place}: must be a cell array of matrices of numbers.")
     try:
         array = _checks.check_grams(value)
+        if name is not None and array.ndim == 3 and array.shape[0] == array.shape[1] != array.shape[2]:
+            array = np.ascontiguousarray(np.moveaxis(array, 2, 0))  # as MATLAB users have it
+        _checks.check_finite_grams(array)
     except ValueError as error:
         hint = "; views of the data are no Grams: compute V * V' of each" if isinstance(value, list) else ""
         raise ValueError(f"{place}: {str(error).rstrip('.')}{hint}.") from error
-    matlab = name is not None and array.ndim == 3 and array.shape[0] == array.shape[1] != array.shape[2]
-    return np.ascontiguousarray(np.moveaxis(array, 2, 0)) if matlab else array
-
-
-def _row_labels(path: FilePath, name: str, value: Any) -> Array:
-    """Return a variable as labels; a cell holds one text or number, a row of a matrix of letters one text."""
-    if isinstance(value, list):
-        if not all(isinstance(item, np.ndarray) and item.size == 1 for item in value):
-            raise ValueError(f"{quoted(path)}, variable {name!r}: must hold one label in each cell.")
-        value = np.array([item.ravel()[0].item() for item in value], dtype=object)
-    try:
-        return typed_labels(value.ravel())
-    except ValueError as error:
-        raise ValueError(f"{quoted(path)}, variable {name!r}: {error}") from error
-
-
-def _check_stack(path: FilePath, grams: Array) -> Array:
-    try:
-        _checks.check_finite_grams(grams)
-    except ValueError as error:
-        raise ValueError(f"{quoted(path)}: {error}") from error
-    return grams
+    return array

@@ -15,7 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from localmkl._types import Array, Floats
+from localmkl._checks import is_missing
+from localmkl._types import Array, Bools, Floats
 from localmkl._warnings import warn
 
 MISSING = frozenset(
@@ -28,8 +29,54 @@ PLAIN = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 
 _WHOLE = re.compile(r"0|-?[1-9][0-9]{0,18}")
 _NO_LEADING_ZEROS = re.compile(r"[+-]?(?:0(?![0-9])|[1-9.]).*")
-_EXACT = 2.0**53
-"""Whole numbers up to this are floats of their own."""
+
+
+def is_label(value: Any) -> bool:
+    """Whether a value stands for a label that is known."""
+    return not (is_missing(value) or (isinstance(value, str) and value.strip() in MISSING))
+
+
+def with_gaps(labels: Array | None, has: Bools) -> Array | None:
+    """Return labels of all rows, None where a row has none; None if no row has one.
+
+    Parameters
+    ----------
+    labels : ndarray
+        Of the rows that have one.
+    has : ndarray of bool
+
+    Examples
+    --------
+    >>> with_gaps(np.array([1, -1]), np.array([True, False, True]))
+    array([1, None, -1], dtype=object)
+    """
+    if labels is None or has.all() or not has.any():
+        return labels if has.any() else None
+    y = np.full(len(has), None, dtype=object)
+    y[has] = labels.tolist()
+    return y
+
+
+def has_label(y: Array) -> Bools:
+    """Return the mask of the rows that have a label, (n,) of bool."""
+    if y.dtype != object:
+        return np.ones(len(y), dtype=bool)
+    return np.array([label is not None for label in y.tolist()], dtype=bool)
+
+
+def on_labelled(y: Array) -> Array:
+    """Return the labels of the rows that have one, as an array of one type unless they are of several.
+
+    Examples
+    --------
+    >>> on_labelled(np.array([0.5, None, 2.0], dtype=object))
+    array([0.5, 2. ])
+    """
+    if (has := has_label(y)).all():
+        return y
+    labels = y[has].tolist()
+    kinds = set(map(type, labels))
+    return np.array(labels, dtype=None if len(kinds) == 1 or kinds <= {int, float} else object)
 
 
 def as_labels(values: Iterable[Any]) -> Array:
@@ -43,7 +90,7 @@ def as_labels(values: Iterable[Any]) -> Array:
     values = list(values)
     if not all(isinstance(value, str) for value in values):
         return typed_labels(np.array(values, dtype=object))
-    texts = _without_blanks(values)
+    texts = [value.strip() for value in values]
     if all(map(_WHOLE.fullmatch, texts)):
         whole = [int(text) for text in texts]
         if all(-(2**63) <= number < 2**63 for number in whole):
@@ -52,8 +99,7 @@ def as_labels(values: Iterable[Any]) -> Array:
         numbers = np.array([float(text) for text in texts])
         if np.isfinite(numbers).all() and (np.any(numbers != np.round(numbers)) or _differ(texts, numbers)):
             return numbers
-    _say_alike(texts)
-    return np.array(texts)
+    return _as_text(texts)
 
 
 def as_numbers(labels: Iterable[Any]) -> Floats | None:
@@ -72,14 +118,7 @@ def typed_labels(values: Array) -> Array:
     if values.dtype.kind not in "bUSO":
         raise ValueError(f"Labels must be numbers or text, got {values.dtype}.")
     plain = values.tolist()
-    kinds = {type(value) for value in plain}
-    if kinds <= {int, float}:
-        return np.array(plain)
-    texts = [str(value) for value in plain]
-    if len(kinds) > 1 and len(set(texts)) < len({(type(value), str(value)) for value in plain}):
-        raise ValueError("Labels must be numbers or text, got both, some of which read the same.")
-    _say_alike(texts)
-    return np.array(texts)
+    return np.array(plain) if {type(value) for value in plain} <= {int, float} else _as_text(map(str, plain))
 
 
 def alike(texts: Iterable[str]) -> tuple[str, str, str] | None:
@@ -99,26 +138,18 @@ def alike(texts: Iterable[str]) -> tuple[str, str, str] | None:
     return None
 
 
-def _without_blanks(values: list[str]) -> list[str]:
-    texts: dict[str, str] = {}
-    for value in dict.fromkeys(values):
-        other = texts.setdefault(value.strip(), value)
-        if other != value:
-            raise ValueError(
-                f"The labels {other!r} and {value!r} differ by blanks alone; write them one way."
-            )
-    return [value.strip() for value in values]
-
-
 def _differ(texts: Sequence[str], numbers: Floats) -> bool:
-    return len(set(texts)) == len(np.unique(numbers)) and np.abs(numbers).max() < _EXACT
+    """Whether texts that differ are different whole numbers, which floats can tell from each other."""
+    return len(set(texts)) == len(np.unique(numbers)) and np.abs(numbers).max() < 2.0**53
 
 
-def _say_alike(texts: list[str]) -> None:
-    """Warn about two labels that are kept apart although they may mean the same."""
-    if (found := alike(texts)) is not None:
+def _as_text(texts: Iterable[str]) -> Array:
+    """Return labels as text; warn about two that are kept apart although they may mean the same."""
+    labels = np.array(list(texts))
+    if (found := alike(labels.tolist())) is not None:
         one, other, why = found
         warn(
             f"The labels {one!r} and {other!r} are kept apart, although {why}; write them one way if they "
             "mean the same."
         )
+    return labels

@@ -4,21 +4,28 @@ from __future__ import annotations
 
 from inspect import signature
 from io import BytesIO
-from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
-from scipy.io import mminfo, mmread
+from scipy.io import mmread
 
 from localmkl._resources import NUMBER, require_memory
 from localmkl._types import Array, FilePath
-from localmkl.datasets.opening import OPENERS, file_kind, parsing, quoted, read_bytes, read_text
+from localmkl.datasets.opening import (
+    OPENERS,
+    check_room,
+    file_kind,
+    naming_damage,
+    open_plain,
+    parsing,
+    quoted,
+    read_text,
+)
 
 BESIDE = (".docs", ".names", ".barcodes", ".rows")
 """Endings of a file of names beside a matrix; ``barcodes.tsv`` is for all matrices of a folder."""
-BAD_MATRIX = "is cut short or damaged, or no Matrix Market file"
 
 
 class MatrixData(NamedTuple):
@@ -83,25 +90,18 @@ def read_matrix(path: FilePath, *, names: FilePath | None = None) -> MatrixData:
 
 def _read(path: FilePath) -> sparse.csr_matrix:
     """Return the matrix as it stands in the file, as CSR."""
-    content = read_bytes(path)
-    with parsing(path, BAD_MATRIX):
-        n_rows, n_columns, entries, _, field, _ = mminfo(BytesIO(content))
-    if field == "complex":
-        raise ValueError(f"{quoted(path)} must hold real numbers, got complex ones.")
-    if min(n_rows, n_columns) < 1:
-        raise ValueError(f"{quoted(path)} must hold rows and columns, got {n_rows} x {n_columns}.")
-    if entries > len(content):  # a number takes two bytes, and those of symmetric matrices count twice
-        raise ValueError(f"{quoted(path)} {BAD_MATRIX} (it announces {entries} entries).")
-    require_memory(
-        NUMBER * (6 * entries + n_rows + n_columns),
-        f"The matrix in {quoted(path)}",
-        "keep fewer rows or columns",
-    )
-    with parsing(path, BAD_MATRIX):
-        return sparse.csr_matrix(read_market(BytesIO(content)), dtype=np.float64)
+    check_room(path)
+    with naming_damage(path), open_plain(path) as file:
+        content = file.read()
+    with parsing(path, "is cut short or damaged, or no Matrix Market file"):
+        rows = read_market(BytesIO(content))  # a file that is closed while its reader lives ends the process
+    if np.iscomplexobj(rows) or 0 in rows.shape:
+        raise ValueError(f"{quoted(path)} must hold rows and columns of real numbers, got others or none.")
+    require_memory(NUMBER * sum(rows.shape), f"The matrix in {quoted(path)}", "keep fewer rows or columns")
+    return sparse.csr_matrix(rows, dtype=np.float64)
 
 
-def read_market(source: FilePath | BytesIO) -> Any:
+def read_market(source: Any) -> Any:
     """Return the array, sparse or not, of a Matrix Market file; old versions of SciPy know matrices alone."""
     arrays = "spmatrix" in signature(mmread).parameters
     return mmread(source, spmatrix=False) if arrays else mmread(source)
@@ -110,15 +110,9 @@ def read_market(source: FilePath | BytesIO) -> Any:
 def _beside(path: Path) -> Path | None:
     """Return the file that names the samples of a matrix; None if there is none."""
     stem = path.name[: path.name.lower().rindex(".mtx")]
-    for starts in ([stem + ending for ending in BESIDE], ["barcodes.tsv"]):
-        found = [path.parent / f"{start}{packed}" for start, packed in product(starts, ("", *OPENERS))]
-        found = [file for file in found if file.is_file()]
-        if len(found) > 1:
-            listed = ", ".join(quoted(file.name) for file in found)
-            raise ValueError(f"{quoted(path)} must have one file of names beside it, got {listed}; keep one.")
-        if found:
-            return found[0]
-    return None
+    names = [*(stem + ending for ending in BESIDE), "barcodes.tsv"]
+    files = (path.parent / f"{name}{packed}" for name in names for packed in ("", *OPENERS))
+    return next(filter(Path.is_file, files), None)
 
 
 def _read_names(path: FilePath) -> Array:

@@ -10,7 +10,7 @@ import numpy as np
 
 from localmkl._checks import is_missing, listed
 from localmkl._resources import require_memory
-from localmkl._types import Array, FilePath
+from localmkl._types import FilePath
 from localmkl.datasets.opening import check_regular, file_kind, import_extra, parsing, quoted
 from localmkl.views import Views
 
@@ -78,10 +78,12 @@ def read_views(path: FilePath) -> OmicsData:
         warnings.simplefilter("ignore")  # of coming versions, and of names, which are looked at below
         data = read(path)
     names = np.array([str(name) for name in data.obs_names], dtype=object)
-    _check_names(path, names)
+    if len(names) == 0 or data.obs_names.has_duplicates:
+        came = f"several of {listed(names[data.obs_names.duplicated()])}" if len(names) else "none"
+        raise ValueError(f"{quoted(path)} must have one row for each sample, got {came}.")
     with parsing(path, "holds no views"):
         views = Views(data)
-    return OmicsData(views, _plain(_columns(data)), names)
+    return OmicsData(views, _columns(data).apply(_plain), names)
 
 
 def _columns(data: Any) -> DataFrame:
@@ -109,22 +111,8 @@ def _require_room(path: FilePath) -> None:
     require_memory(sum(sizes), f"Reading {quoted(path)}", "keep fewer samples, layers or variables")
 
 
-def _check_names(path: FilePath, names: Array) -> None:
-    if len(names) == 0:
-        raise ValueError(f"{quoted(path)} must hold samples, got none.")
-    unique, counts = np.unique(names.astype(str), return_counts=True)
-    if len(unique) < len(names):
-        raise ValueError(
-            f"{quoted(path)} must have one row for each sample, got several of {listed(unique[counts > 1])}."
-        )
-
-
-def _plain(obs: DataFrame) -> DataFrame:
-    """Return a frame with NumPy's columns: NaN among numbers, None among objects that are missing."""
-    return obs.apply(_plain_column)
-
-
-def _plain_column(column: Series) -> Series:
+def _plain(column: Series) -> Series:
+    """Return a column of NumPy: NaN among numbers, None among objects that are missing."""
     if isinstance(column.dtype, np.dtype):
         return column
     if getattr(column.dtype, "kind", "O") in "iuf":

@@ -4,7 +4,6 @@ Only files that end are read: a pipe or a device could keep a reader for ever.
 """
 
 import bz2
-import codecs
 import errno
 import gzip
 import io
@@ -22,11 +21,6 @@ from localmkl._resources import available_memory
 from localmkl._types import FilePath
 
 OPENERS: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
-CHUNK = 2**22
-"""Bytes read at a time: much for one call, little beside the memory that is left."""
-
-TEXT_SHARE = 4
-"""A text may fill the memory that is left divided by this: what is made of it takes more than itself."""
 
 
 def file_kind(path: FilePath) -> str:
@@ -42,31 +36,40 @@ def check_regular(path: FilePath) -> None:
         raise IsADirectoryError(errno.EISDIR, "Is a directory", str(path))
     if not stat.S_ISREG(mode):
         raise ValueError(
-            f"{str(path)!r} must be a file, it is a pipe or a device; write its content to a file first."
+            f"{quoted(path)} must be a file, it is a pipe or a device; write its content to a file first."
         )
 
 
-def read_bytes(path: FilePath) -> bytes:
-    """Return the content of a file, plain or compressed; damage is reported by name."""
-    path = Path(path)
+def open_plain(path: FilePath) -> Any:
+    """Return a file opened to read its bytes, whether it is compressed or not."""
+    return OPENERS.get(Path(path).suffix.lower(), open)(path, "rb")
+
+
+def check_room(path: FilePath) -> None:
+    """Raise unless a file may be read into memory: what is made of its text takes more than the text."""
     check_regular(path)
-    free = available_memory()
-    most = None if free is None else free // TEXT_SHARE
-    chunks: list[bytes] = []
+    free, size = available_memory(), unpacked_size(path)
+    if free is not None and size > free // 4:
+        raise MemoryError(
+            f"{quoted(path)} holds some {size / 2**30:.1f} GiB, too much for the memory that is left; keep "
+            "fewer rows or columns."
+        )
+
+
+def unpacked_size(path: FilePath) -> int:
+    """Return the bytes of a file's text; about five times those of a compressed file."""
+    return os.path.getsize(path) * (5 if Path(path).suffix.lower() in (*OPENERS, ".parquet") else 1)
+
+
+@contextmanager
+def naming_damage(path: FilePath) -> Iterator[None]:
+    """Say by name which file is cut short or damaged."""
     try:
-        with OPENERS.get(path.suffix.lower(), open)(path, "rb") as file:
-            while chunk := file.read(CHUNK):
-                chunks.append(chunk)
-                if most is not None and len(chunks) * CHUNK > most + CHUNK:
-                    raise MemoryError(
-                        f"{str(path)!r} holds more than {most / 2**30:.1f} GiB, too much for the memory that "
-                        "is left; keep fewer rows or columns."
-                    )
+        yield
     except (FileNotFoundError, PermissionError):
         raise
     except (EOFError, OSError, zlib.error, lzma.LZMAError) as error:
-        raise ValueError(f"{str(path)!r} is cut short or damaged ({error}); fetch it again.") from error
-    return b"".join(chunks)
+        raise ValueError(f"{quoted(path)} is cut short or damaged ({error}); fetch it again.") from error
 
 
 def text_lines(path: FilePath, newline: str | None = None) -> Generator[str, None, None]:
@@ -80,11 +83,12 @@ def text_lines(path: FilePath, newline: str | None = None) -> Generator[str, Non
     newline : None or ""
         As `open` has it: with None, lines are ended by line feeds.
     """
-    path, number = Path(path), 0
+    number = 0
     check_regular(path)
     try:
         with (
-            OPENERS.get(path.suffix.lower(), open)(path, "rb") as file,
+            naming_damage(path),
+            open_plain(path) as file,
             io.TextIOWrapper(file, encoding="utf-8-sig", newline=newline) as lines,
         ):
             for line in lines:
@@ -92,39 +96,23 @@ def text_lines(path: FilePath, newline: str | None = None) -> Generator[str, Non
                 if "\0" in line:
                     raise ValueError(_no_text(path, number, "0x00"))
                 yield line
-    except (FileNotFoundError, PermissionError):
-        raise
     except UnicodeDecodeError as error:
         came = f"0x{error.object[error.start]:02x}"
-        raise ValueError(_no_text(path, number + error.object.count(b"\n", 0, error.start), came)) from error
-    except (EOFError, OSError, zlib.error, lzma.LZMAError) as error:
-        raise ValueError(f"{str(path)!r} is cut short or damaged ({error}); fetch it again.") from error
-
-
-def check_text(path: FilePath, content: bytes) -> None:
-    """Raise unless bytes are text in UTF-8 without the byte zero."""
-    start, came = content.find(b"\0"), "0x00"
-    try:
-        codecs.utf_8_decode(content, "strict", True)
-    except UnicodeDecodeError as error:
-        start, came = error.start, f"0x{content[error.start]:02x}"
-    if start >= 0:
-        line = content.count(b"\n", 0, start) + 1
-        raise ValueError(_no_text(path, line, came))
+        number += 1 + error.object.count(b"\n", 0, error.start)
+        raise ValueError(_no_text(path, number, came)) from error
 
 
 def _no_text(path: FilePath, line: int, came: str) -> str:
     return (
-        f"{str(path)!r} must be a text file in UTF-8, got other bytes (line {line}: {came}); save it "
-        "as text in UTF-8."
+        f"{quoted(path)} must be a text file in UTF-8, got other bytes near line {line} ({came}); save it as "
+        "text in UTF-8."
     )
 
 
 def read_text(path: FilePath) -> str:
     """Return the text of a file, plain or compressed; no byte order mark, lines ended by line feeds."""
-    content = read_bytes(path)
-    check_text(path, content)
-    return content.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
+    check_room(path)
+    return "".join(text_lines(path))
 
 
 @contextmanager
@@ -141,7 +129,7 @@ def parsing(path: FilePath, verdict: str) -> Iterator[None]:
     except Exception as error:
         said = " ".join(str(error).split()).rstrip(".") or type(error).__name__
         said = "it holds pickled objects, which are never opened" if "pickle" in said else said
-        raise ValueError(f"{str(path)!r} {verdict} ({said}).") from error
+        raise ValueError(f"{quoted(path)} {verdict} ({said}).") from error
 
 
 def quoted(path: FilePath) -> str:

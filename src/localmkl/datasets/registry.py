@@ -8,9 +8,8 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from importlib.resources import files
-from typing import Any
 
 
 @dataclass(frozen=True)
@@ -57,15 +56,13 @@ class DataFile:
         What it is, for the error message.
     origin : DataSet
     url : str or None
-        Public address, if one is known.
+        Public address; None without a checksum, for then nothing is downloaded.
     sha256 : str or None
         Of what is there; None where it is not known.
     size : int or None
         Bytes of what is there.
-    recipe : str or None
-        What makes the file out of it, a key of `localmkl.datasets.recipes.RECIPES`.
-    parts : tuple of DataFile
-        Of a folder, the files in it.
+    packed : bool
+        Whether it is what the address has, compressed by gzip.
     """
 
     path: str
@@ -74,8 +71,7 @@ class DataFile:
     url: str | None = None
     sha256: str | None = None
     size: int | None = None
-    recipe: str | None = None
-    parts: tuple[DataFile, ...] = ()
+    packed: bool = False
 
 
 def _read_table() -> Iterator[tuple[str, DataFile]]:
@@ -84,24 +80,10 @@ def _read_table() -> Iterator[tuple[str, DataFile]]:
         records = entry.pop("files")
         origin = DataSet(name, **entry)
         for record in records:
-            yield record["key"], _file_of(origin, record)
-
-
-def _file_of(origin: DataSet, record: dict[str, Any]) -> DataFile:
-    url = origin.address and origin.address + record.get("at", record["name"])
-    file = DataFile(
-        f"{origin.folder}/{record['name']}".rstrip("/"),
-        record.get("what", origin.what),
-        origin,
-        url,
-        sha256=record.get("sha256"),
-        size=record.get("size"),
-        recipe=record.get("recipe"),
-    )
-    kinds = [kind for kind in record.get("kinds", ()) for _ in range(record["each"])]
-    images = [(f"image_{number:04}.jpg", kind) for number, kind in enumerate(kinds, start=1)]
-    parts = [replace(file, path=f"{file.path}/{kind}/{name}", url=f"{url}{name}") for name, kind in images]
-    return replace(file, parts=tuple(parts))
+            key, file, at = record.pop("key"), record.pop("name"), record.pop("at", None)
+            record["path"] = f"{origin.folder}/{file}".rstrip("/")
+            record["url"] = f"{origin.address}{at or file}" if "sha256" in record else None
+            yield key, DataFile(**{"what": origin.what, **record, "origin": origin})
 
 
 FILES = dict(_read_table())

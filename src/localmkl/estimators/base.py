@@ -566,8 +566,6 @@ class BaseMKL(ReadingPart, ABC):
             named = state["views_"].items()
             state["views_"] = {name: own.tolist() if np.ndim(own) else own for name, own in named}
         super().__setstate__(state)
-        if "dual_coef_" in state and "loss_" not in state:  # of a version that had one loss for each task
-            self.loss_ = self._loss
 
     def __sklearn_tags__(self) -> Any:
         """Tell scikit-learn that precomputed kernels are sliced by rows and columns, and what rows may be."""

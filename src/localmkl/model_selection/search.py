@@ -100,11 +100,9 @@ class MKLSearchCV(BaseSearchCV):
     random_state : int, RandomState instance or None, default=None
         Seed of the draw, and of estimators without a seed of their own.
     follow : sequence of str, default=()
-        Parameters, positive numbers such as `C`, whose best value is followed upwards where it is the
-        largest tried: the next one, by the ratio of the last two, is tried with all values of the other
-        parameters, three times at most and not beyond what is allowed (an evenness of 1). Small costs are
-        for `param_grid` to name: with a very small C a model may order samples well and yet give all of them
-        one label.
+        Parameters, positive numbers such as `C`, whose best value is followed where it is the largest or the
+        smallest tried: the next one, by the ratio of the last two, is tried with all values of the other
+        parameters, three times at most and not beyond what is allowed (an evenness of 1).
     device : str or None, default=None
         Where the fits run: "cpu", "cuda", "cuda:1" or "auto". None: as the estimator says. On a GPU the stack
         of all rows is kept there, and candidates are fitted one after the other, in this process.
@@ -450,7 +448,7 @@ def _with_possible_evenness(candidate: dict[str, Any]) -> dict[str, Any]:
     n_clusters, evenness = candidate.get("n_clusters"), candidate.get("evenness")
     if not (isinstance(n_clusters, Integral) and isinstance(evenness, Real)) or float(evenness) <= 0.0:
         return candidate
-    return {**candidate, "evenness": max(evenness, 1.0 / int(n_clusters))}
+    return {**candidate, "evenness": max(evenness, 1.0 / max(1, int(n_clusters)))}
 
 
 def names_no_column(parameters: Mapping[str, Any]) -> bool:
@@ -460,17 +458,17 @@ def names_no_column(parameters: Mapping[str, Any]) -> bool:
 
 
 def next_value(best: float, tried: Sequence[float]) -> float | None:
-    """Return the value one step beyond the best, if that is the largest tried; else None.
+    """Return the value one step beyond the best, if that is the largest or smallest tried; else None.
 
     Examples
     --------
-    >>> next_value(10.0, [0.1, 1.0, 10.0]), next_value(1.0, [0.1, 1.0, 10.0]), next_value(1.0, [1.0])
-    (100.0, None, None)
+    >>> next_value(10.0, [1.0, 10.0]), next_value(0.5, [0.5, 1.0]), next_value(1.0, [0.5, 1.0, 2.0])
+    (100.0, 0.25, None)
     """
     values = np.unique(tried)
-    if len(values) < 2 or values[0] <= 0.0 or best != values[-1] or np.isinf(best):
+    if len(values) < 2 or values[0] <= 0.0 or np.isinf(best) or best not in (values[0], values[-1]):
         return None
-    return float(best) * (float(best) / float(values[-2]))
+    return float(best) * (float(best) / float(values[-2] if best == values[-1] else values[1]))
 
 
 def rows_to_slice(estimator: Any, X: Rows) -> Rows:

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from localmkl._resources import require_factor
-from localmkl.backends import load
+from localmkl.backends.reference import submatrix
 from localmkl.solvers.factor import Factor, factorise
 from localmkl.solvers.inner import InnerSolver, balance
 from localmkl.solvers.losses import Smooth
@@ -155,7 +155,7 @@ class InnerNewton(InnerSolver):
         roots = np.sqrt(curvatures)
 
         def make():
-            matrix = load(self.backend).submatrix(K, free)
+            matrix = submatrix(K, free)
             matrix *= roots[:, None]
             matrix *= roots
             matrix.ravel(order="K")[:: len(matrix) + 1] += 1.0

@@ -13,6 +13,7 @@ import numpy as np
 
 from localmkl._resources import require_factor
 from localmkl.backends import load
+from localmkl.backends.reference import submatrix
 from localmkl.solvers.factor import factorise
 from localmkl.solvers.inner import UNBALANCED, InnerSolver, balance
 from localmkl.solvers.interior import solve_interior
@@ -196,7 +197,7 @@ class InnerSVM(InnerSolver):
         return self._factor
 
     def _curvature_on(self, K, free):
-        matrix = load(self.backend).submatrix(K, free)
+        matrix = submatrix(K, free)
         matrix.ravel(order="K")[:: len(free) + 1] += self.ridge[free]
         return matrix
 

@@ -126,15 +126,15 @@ class GramStack(Stack):
     def combine(self, weights: Floats, memberships: Floats, out: Floats | None = None) -> Matrix:  # noqa: D102
         if self._plain:
             return super().combine(weights, memberships, out)
-        scaled = weights if self.factors is None else weights * self.factors
-        return load(self.backend).combine(
-            self.grams, self.rows, scaled, memberships, out, parallel=self.parallel
-        )
+        if out is None:
+            out = np.empty(self.shape)
+        self.combine_several(weights[None], memberships, out[None], [0])
+        return out
 
     def combine_several(  # noqa: D102
         self, weights: Floats, memberships: Floats, out: Floats, places: Sequence[int]
     ) -> None:
-        if self._plain or len(weights) == 1:
+        if self._plain:
             super().combine_several(weights, memberships, out, places)
             return
         from localmkl.backends.together import combine_together

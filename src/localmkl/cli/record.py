@@ -1,0 +1,297 @@
+"""What is known of a model or of a data file: a record for ``--json`` and a text of the same content."""
+
+import numpy as np
+
+from localmkl._checks import listed
+from localmkl.cli.voice import n_of
+
+METRICS = {"roc_auc": "AUC", "r2": "R2", "pinball": "pinball loss"}
+"""Names of metrics in text."""
+
+SHOWN = ("loss", "C", "p", "shared", "n_clusters", "evenness", "groups", "normalize", "tol", "class_weight")
+"""Parameters in the record of a model."""
+
+
+def describe(given, voice):
+    """Print what is in a model or in data files."""
+    from localmkl.cli import files
+
+    if len(given.file) == 1 and files.is_model(given.file[0]):
+        from localmkl.cli.predicting import open_model
+
+        record = model_record(open_model(given.file[0]), given.file[0])
+        voice.result(record, model_text(record))
+        return
+    from localmkl.cli.joining import read_any
+
+    insisted = frozenset(filter(None, (given.target, given.names)))
+    options = {name: getattr(given, name) for name in ("target", "labels", "names", "variable", "header")}
+    content = read_any(given.file, files.Asked(**options, insisted=insisted))
+    for sentence in content.notes:
+        voice.note(sentence)
+    voice.result(*data_record(content))
+
+
+def model_record(model, path):
+    """Return what is known of a fitted model, as plain values.
+
+    Parameters
+    ----------
+    model : estimator
+        With ``made_``, if the command line made it.
+    path : str
+        Its file.
+    """
+    from localmkl.explain import cluster_names, described_loss, has_groups, kernel_names, kernel_shares
+    from localmkl.inference.heldout import HeldOut
+
+    made = made_of(model)
+    held = None if made.get("held_out") is None else HeldOut.of(made["held_out"])
+    classes = [str(label) for label in getattr(model, "classes_", [])]
+    labels = np.asarray(made.get("y", [])).astype(str)
+    flipped = len(classes) == 2 and made.get("positive") == classes[0]
+    clusters = (
+        ("n_clusters", "evenness") if has_groups(model) or getattr(model, "shared_", 0.0) == 1.0 else ()
+    )
+    parameters = {**described_loss(model), **model.get_params(deep=False)}
+    return {
+        "out": path,
+        "data": {
+            **{name: made.get(name) for name in ("file", "target", "left_out")},
+            "groups": made.get("groups_column"),
+            "rows": np.shape(model.dual_coef_)[-1],
+            "columns": int(model.n_features_in_) if made.get("kind") == "table" else None,
+            "classes": {label: int(np.sum(labels == label)) for label in classes} if len(labels) else {},
+        },
+        "filled": {name: count for name, (count, _) in made.get("filled", {}).items()},
+        "positive": made.get("positive"),
+        "model": {
+            "method": type(model).__name__.removesuffix("Classifier").removesuffix("Regressor"),
+            "kernels": list(made.get("kernel_names") or kernel_names(model)),
+            "parameters": _plain(
+                {name: parameters[name] for name in SHOWN if name in parameters and name not in clusters}
+            ),
+            "clusters": cluster_names(model),
+            "weights": kernel_shares(model).round(6).tolist(),
+            "search": _plain(made.get("search")),
+        },
+        "quality": None if held is None else _quality(held),
+        "groups": made.get("groups"),
+        "matters": [] if held is None else [_matter(one, flipped) for one in held.matters()],
+        "certified": {"gap": float(model.duality_gap_), "tolerance": float(model.tol)},
+        "made": {name: made.get(name) for name in ("date", "version", "commit", "cpu", "seconds")},
+    }
+
+
+def made_of(model):
+    """Return the record of a model that the command line made; empty for one that Python code saved."""
+    return getattr(model, "made_", {})
+
+
+def ends_in_words(score):
+    """Return a score and its interval."""
+    name = METRICS.get(score["metric"], score["metric"])
+    if score["value"] is None:
+        return f"{name} is not defined on these rows"
+    return f"{name} {score['value']:.2f} (95 % {score['low']:.2f} to {score['high']:.2f})"
+
+
+def _plain(value):
+    """Return a value that JSON can hold: an infinite p is written as text, what is not a number as none."""
+    if isinstance(value, dict):
+        return {name: _plain(one) for name, one in value.items()}
+    if not isinstance(value, float) or np.isfinite(value):
+        return value
+    return "inf" if value > 0 else None
+
+
+def _quality(held):
+    """Return the score of a model with its interval, and those of simpler models on the same folds."""
+    ends = {name: _ends(held.score(name)) for name in (None, *held.rivals)}
+    rivals = [{"name": name, **one} for name, one in ends.items() if name is not None]
+    return {
+        "metric": held.score().metric,
+        **ends[None],
+        "how": held.how,
+        "baselines": rivals,
+        "skipped": held.skipped,
+    }
+
+
+def _ends(found):
+    return _plain({name: float(getattr(found, name)) for name in ("value", "low", "high")})
+
+
+def _matter(found, flipped):
+    """Return what one column or kernel does, with the direction towards the positive class."""
+    values = {
+        name: getattr(found, name) for name in ("kernel", "part", "decision", "share", "low", "high", "by")
+    }
+    direction = -found.direction if flipped and found.direction else found.direction
+    return _plain({**values, "sure": bool(found.sure), "direction": direction})
+
+
+def model_text(record):
+    """Return the lines on a model: data, model, quality, groups, what matters, certificate, next step."""
+    data, found = record["data"], record["groups"]
+    counts = sorted(data["classes"].items(), key=lambda item: item[0] != record["positive"])
+    classes = f" ({', '.join(f'{label} {count}' for label, count in counts[:6])})" if counts else ""
+    size = n_of(data["rows"], "row") + (f", {data['columns']} columns" if data["columns"] else "")
+    gaps = f"; {_gap_words(record['filled'])}" if record["filled"] else ""
+    lines = [
+        ("model", _model_words(record)),
+        ("quality", "" if record["quality"] is None else _quality_words(record["quality"])),
+        (data["groups"] or "clusters", "" if found is None else _verdict_words(record)),
+        ("matters", _matter_words(record)),
+        ("certified", _certificate(record)),
+        ("written", f"{record['out']}      next: localmkl report {record['out']}"),
+    ]
+    lines = [f"{name:<10} {text}" for name, text in lines if text]
+    return "\n".join(
+        [f"{data['file'] or 'a model'}: {data['target'] or 'label'}{classes}, {size}{gaps}", *lines]
+    )
+
+
+def _gap_words(filled):
+    counted = listed([f"{name} {count}" for name, count in filled.items()], 8)
+    return f"{n_of(sum(filled.values()), 'gap')} filled with medians or most frequent words ({counted})"
+
+
+def _model_words(record):
+    """Return a method in words, with its parameters."""
+    model, groups = record["model"], record["data"]["groups"]
+    own = model["parameters"]
+    shared, p = own.get("shared", 1.0), own.get("p")
+    words = f"{groups}-specific weights" if groups else f"weights of {own.get('n_clusters')} clusters"
+    if model["method"] == "LMKL":
+        words = "weights by a learned gate"
+    elif model["method"] == "UniformMKL" or p == "inf":
+        words = "equal weights for all kernels"
+    elif model["method"] == "MKL" or shared == 1.0:
+        words = "one set of weights"
+    else:
+        words += {0.0: ", nothing shared", 0.5: ", half shared (shared 0.5)"}.get(
+            shared, f", shared {shared:g}"
+        )
+    values = ", ".join(f"{name} {_shown(own[name])}" for name in ("C", "p") if name in own)
+    return f"{words}; {n_of(len(model['kernels']), 'kernel')}, {own['loss'].replace('_', ' ')}, {values}"
+
+
+def _shown(value):
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def _quality_words(quality):
+    others = [one for one in quality["baselines"] if one["value"] is not None and "model" not in one["name"]]
+    rivals = ", ".join(f"{one['name']} {one['value']:.2f}" for one in others)
+    return f"{ends_in_words(quality)}, cross-validated      {rivals}".rstrip()
+
+
+def _verdict_words(record):
+    """Return the sentence on groups or clusters."""
+    found, score, groups = record["groups"], record["quality"]["value"], record["data"]["groups"]
+    if found["chosen"] == "one":
+        what = f"{groups}-specific ones" if groups else "those of clusters"
+        scores = f"{found['other']:.2f} against {score:.2f}"
+        hint = f"--shared {found['other_shared']:g} keeps them"
+        return f"one set of weights: {what} were not better ({scores}); {hint}"
+    word = "better" if found["low"] > 0 else "worse" if found["high"] < 0 else "not clearly better"
+    size = f"{found['difference']:.2f} ({found['low']:.2f} to {found['high']:.2f})"
+    return f"{word} than one model for all ({found['other']:.2f}), by {size}"
+
+
+def _matter_words(record):
+    """Return what matters in each part: what is sure, with its direction, and where nothing is."""
+    several = len({one["decision"] for one in record["matters"]}) > 1
+    target, places, unsure = record["positive"] or record["data"]["target"] or "it", {}, []
+    ways = {1: f"raises {target}, ", -1: f"lowers {target}, "}
+    for one in record["matters"]:
+        place = f"{one['decision']}, {one['part']}" if several else one["part"]
+        places.setdefault(place, [])
+        if one["sure"] and len(places[place]) < 3:
+            way = "" if several else ways.get(one["direction"], "")
+            places[place].append(f"{one['kernel']} {100 * one['share']:.0f} % ({way}sure)")
+    order = sorted(places, key=lambda place: not place.endswith("everywhere"))
+    texts = [f"{place}: {', '.join(places[place])}" for place in order if places[place]]
+    unsure = [place for place in order if not places[place]]
+    return "; ".join(texts + ([f"{', '.join(unsure)}: not sure"] if unsure else []))
+
+
+def _certificate(record):
+    gap, tolerance = record["certified"].values()
+    if record["model"]["method"] == "LMKL":
+        return "only for the last weights of its gate: these have no certificate"
+    within = f"within {_percent(gap)} of the best possible solution"
+    return within if gap <= tolerance else f"no: only {within}, {_percent(tolerance)} was wanted"
+
+
+def _percent(share):
+    """Return a share in percent, with one or two digits.
+
+    Examples
+    --------
+    >>> _percent(0.0812), _percent(0.0000001), _percent(0)
+    ('8.1 %', '0.00001 %', '0 %')
+    """
+    return f"{np.format_float_positional(100 * share, 2, fractional=False, trim='-')} %"
+
+
+def data_record(content):
+    """Return the description of a data file, or of several, as a record and as text."""
+    from localmkl._resources import available_memory
+    from localmkl.cli.files import GRAMS
+    from localmkl.cli.kernels import choose_kernels
+    from localmkl.datasets.labels import on_labelled
+
+    n_rows, n_kernels, kernels, sentence = len(content), 0, [], ""
+    try:
+        chosen = choose_kernels(content)
+        n_kernels = content.rows.n_kernels if content.kind == GRAMS else len(chosen.kernels)
+        kernels, sentence = chosen.names, chosen.said
+    except ValueError as error:
+        sentence = f"none by default: {error}"
+    record = {
+        "file": ", ".join(map(str, content.paths)),
+        "kind": content.kind,
+        "rows": n_rows,
+        "kernels": kernels,
+    }
+    record |= {"gaps": content.gaps, "left_out": content.left_out, "gram_bytes": 8 * n_kernels * n_rows**2}
+    lines = [("kind", f"{content.kind}, {n_of(n_rows, 'row')}")]
+    if content.y is not None:
+        labels, counts = np.unique(on_labelled(content.y), return_counts=True)
+        record["labels"] = {str(label): int(count) for label, count in zip(labels, counts, strict=True)}
+        without = n_rows - int(counts.sum())
+        more = f"; {n_of(without, 'row')} without one" if without else ""
+        lines.append(
+            ("labels", listed([f"{label} ({count})" for label, count in record["labels"].items()]) + more)
+        )
+    for name, part in ({"holds": content} if content.parts is None else content.parts).items():
+        record.setdefault("holds", {})[name], text = _held(part)
+        lines.append((name, text))
+    if content.gaps:
+        lines.append(("gaps", f"{_gap_words(content.gaps).replace('filled', 'will be filled')}"))
+    lines.append(("kernels", sentence))
+    size, free = record["gram_bytes"], available_memory()
+    hint = "; more than is free: give --rank 200" if free is not None and size > free else ""
+    lines.append(("memory", f"{size / 2**20:.1f} MB of kernel matrices to train on all rows{hint}"))
+    return record, "\n".join(f"{name:<10} {text}" for name, text in lines)
+
+
+def _held(content):
+    """Return what the rows of a file are, as a record and as text."""
+    from localmkl.cli.columns import kinds_of
+    from localmkl.cli.files import SEQUENCES, TABLE
+
+    rows = content.rows
+    if content.kind == TABLE:
+        kinds = kinds_of(rows)
+        named = listed([f"{name} ({what})" for name, what in kinds.items()], 8)
+        return kinds, f"{n_of(len(kinds), 'column')}: {named}"
+    if content.kind == SEQUENCES:
+        ends = [min(map(len, rows)), max(map(len, rows))]
+        return {"lengths": ends}, f"sequences of {' to '.join(map(str, dict.fromkeys(ends)))} letters"
+    shape = [getattr(rows, "n_kernels", 1), *rows.shape]
+    return {"shape": shape}, f"{shape[0]} x {shape[1]} x {shape[2]} numbers" if shape[
+        0
+    ] > 1 else f"{shape[2]} columns"

@@ -1,0 +1,151 @@
+"""``localmkl fit`` and ``localmkl tune``: options in, a model file and what is known of it out."""
+
+import time
+from contextlib import contextmanager, nullcontext
+from dataclasses import replace
+from functools import partial
+
+import typer
+from sklearn.base import clone
+
+from localmkl.cli import tuning
+from localmkl.cli.places import MODEL, SCORES, WORK, check_outputs
+from localmkl.cli.plan import check_method, check_options, inputs_of, make_plan, positive_class
+from localmkl.cli.record import model_record, model_text
+from localmkl.cli.voice import INTERRUPTED, Misuse
+from localmkl.inference.heldout import held_out
+from localmkl.persistence import write_model
+from localmkl.provenance import provenance
+
+ONE_MODEL = "one model for all"
+"""What held-out answers call the model without clusters or groups."""
+
+
+def train(given, voice, *, quick, patience=60.0):
+    """Learn a model, judge it on rows that it has not seen, write it, and print what was found.
+
+    A fit of more than `patience` seconds is repeated for folds only if these are asked for.
+    """
+    grids = check_options(given)
+    check_method(given, grids)
+    searching, n_folds = given.tune is not False, 5 if given.folds is None else given.folds
+    if n_folds == 1:
+        raise Misuse("--folds must be 2 or more, or 0 for no cross-validation, got 1.")
+    if not searching or not n_folds:
+        tuning.check_single(grids)
+    plan = make_plan(given, grids, voice)
+    outputs = [("--out", plan.out, MODEL), ("the file of finished work", plan.kept, WORK)]
+    outputs += [] if plan.content.whole is None else [("the file of features", plan.features, WORK)]
+    outputs += [] if plan.table is None else [("--table", plan.table, SCORES)]
+    check_outputs(outputs, inputs_of(given), force=given.force)
+    positive = None if plan.regression else positive_class(plan.content.y, plan.positive_class)
+    splits, note = tuning.split(plan, n_folds, quick=quick or not searching) if n_folds else (None, "")
+    tried, skipped = tuning.grids_of(plan, quick=quick) if searching and splits else (None, "")
+    voice.note(*filter(None, (note, skipped)))
+    start = time.perf_counter()
+    with _until_written(plan.kept) if tried else nullcontext():
+        model, search, work = _fit(plan, tried, splits, voice)
+        seconds = time.perf_counter() - start
+        if splits and plan.folds is None and search is None and seconds > patience:
+            voice.note(
+                f"Quality is not measured: {n_folds} more fits take long; --folds {n_folds} asks for it."
+            )
+            splits = None
+        made = {**provenance(), "seconds": seconds, "positive": positive, **_made(plan, search)}
+        model.made_ = made | _judge(plan, model, search, splits, voice)
+        if plan.device != "cpu":
+            model.set_params(device="cpu")  # models are for every machine
+        write_model(model, plan.out)
+        if work is not None:
+            work.finish()
+    record = model_record(model, str(plan.out))
+    counts = sorted((count, label) for label, count in record["data"]["classes"].items())
+    if counts and not plan.balanced and counts[-1][0] > 5 * counts[0][0]:
+        classes = f"{counts[-1][0]} rows of {counts[-1][1]!r}, {counts[0][0]} of {counts[0][1]!r}"
+        voice.note(f"The classes are not balanced: {classes}. --balanced weighs them by how rare they are.")
+    voice.result(record, model_text(record))
+
+
+def _fit(plan, tried, splits, voice):
+    """Return the fitted model, its search, and the fit on a large file; None where not needed."""
+    content, search, work = plan.content, None, None
+    estimator = plan.estimator(**({} if tried else {name: values[0] for name, values in plan.grids.items()}))
+    if content.whole is not None:
+        from localmkl.cli.large import LargeFit
+
+        work = LargeFit(plan, estimator, plan.chosen, voice)
+    if tried:
+        search = tuning.run_search(plan, tried, splits, voice)
+    if work is not None:
+        if search is not None:
+            voice.note(f"Parameters were searched on {len(content):,} of {len(content.whole.y):,} rows.")
+        return work.fit(content, None if search is None else search.best_params_), search, work
+    if search is not None:
+        return search.best_estimator_, search, None
+    with voice.counting(f"fitting {len(content)} rows"):
+        return estimator.fit(content.rows, content.y, **plan.beside), None, None
+
+
+def _judge(plan, model, search, splits, voice):
+    """Return what folds show of a model, and of groups or clusters where such were tried."""
+    if splits is None or plan.content.whole is not None:
+        return {"held_out": None, "groups": None}
+    X, y, found, local = plan.content.rows, plan.content.y, None, None
+    best = {} if search is None else tuning.best_of(search, local=False) or {}
+    one_model = {name: best[name] for name in ("C", "p") if name in best}
+    if search is not None and getattr(model, "shared_", None) == 1.0:
+        local = tuning.best_of(search, local=True)
+    with voice.counting("judging") as show:
+        judge = partial(
+            held_out, X=X, y=y, folds=splits, random_state=plan.seed, progress=show, **plan.beside
+        )
+        held = judge(model, one_model=one_model)
+        if local is not None:
+            rival = judge(clone(model).set_params(**local).fit(X, y, **plan.beside), rivals=False)
+            other, chosen = rival.score(), "one"
+            found = replace(rival, rivals={ONE_MODEL: held.decisions}).difference(ONE_MODEL)
+        elif ONE_MODEL in held.rivals:
+            found, other, chosen = held.difference(ONE_MODEL), held.score(ONE_MODEL), "local"
+    if found is None:
+        return {"held_out": held.record(), "groups": None}
+    verdict = {"chosen": chosen, "other": other.value, "other_shared": (local or {}).get("shared")}
+    verdict |= {name: getattr(found, name) for name in ("low", "high")}
+    return {"held_out": held.record(), "groups": {**verdict, "difference": found.value}}
+
+
+def _made(plan, search):
+    """Return how a model was made, which is written with it."""
+    content, asked, tuned = plan.content, plan.asked, None
+    if search is not None:
+        score = float(search.cv_results_["mean_test_score"][search.best_index_])
+        tuned = {"metric": search.scoring, "score": score, "candidates": len(search.cv_results_["params"])}
+        tuned["chosen"] = dict(search.best_params_)
+    return {
+        "file": ", ".join(map(str, content.paths)),
+        "kind": content.kind,
+        "kernel_names": plan.chosen.names,
+        "unread": plan.chosen.unread,
+        "target": asked.target,
+        "names_column": asked.names,
+        "groups_column": asked.groups,
+        "variable": asked.variable,
+        "header": asked.header,
+        "filled": {} if plan.impute == "none" else content.fills(),
+        "left_out": plan.left_out,
+        "rows": plan.sliced,
+        "y": content.y if content.whole is None else content.whole.y,  # with the names, for a report
+        "names": content.names,
+        "search": tuned,
+    }
+
+
+@contextmanager
+def _until_written(kept):
+    """Keep the finished work of a search until its results are written; print how a stopped one goes on."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        text = f"Stopped; what is finished is kept in {str(kept)!r}: give the command again to go on."
+        typer.echo(text if kept.exists() else "Stopped before anything was finished.", err=True)
+        raise typer.Exit(INTERRUPTED) from None
+    kept.unlink(missing_ok=True)
