@@ -1,5 +1,6 @@
 """The options of all commands, each once: its type, its help and its panel in the help of a command."""
 
+import re
 from functools import wraps
 from inspect import Parameter, Signature, cleandoc
 from pathlib import Path
@@ -147,7 +148,7 @@ class Command(TyperCommand):
         super().format_help(ctx, formatter)
 
 
-def command(app, names, examples=(), **defaults):
+def command(app, names, **defaults):
     """Return a decorator that makes a function ``(given, voice)`` a command with some options."""
 
     def register(function):
@@ -164,8 +165,9 @@ def command(app, names, examples=(), **defaults):
         del run.__wrapped__
         run.__signature__ = Signature(parameters)
         run.__annotations__ = {one.name: one.annotation for one in parameters}
-        first, _, rest = cleandoc(function.__doc__).partition("\n\n")
-        shown = "\b\n" + "\n".join(f"  {one}" for one in examples)
-        return app.command(cls=Command, help="\n\n".join(filter(None, (first, shown, rest))))(run)
+        shown = re.sub(r"(?m)^\$ (.*)$", r"  \1", cleandoc(function.__doc__)).replace(
+            "\n\n  ", "\n\n\b\n  ", 1
+        )
+        return app.command(cls=Command, help=shown)(run)
 
     return register

@@ -194,8 +194,8 @@ def _with_targets(content, regression, most=20):
     decimal = y.dtype.kind == "f" and (different > most or np.any(y != np.round(y)))
     if not regression and (decimal or different > max(most, len(y) // 2)):
         raise ValueError(
-            f"The target must hold classes with several rows each, got {different} different values in {len(y)} "
-            "rows; name a column of classes, or pass --regression to predict numbers."
+            f"The target must hold classes with several rows each, got {different} different values in "
+            f"{len(y)} rows; name a column of classes, or pass --regression to predict numbers."
         )
     return content
 

@@ -87,9 +87,9 @@ def candidates(known, given, values, *, by_groups):
     local = {"p": list(values.local_p), **base} | ({} if apart == [None] else {"shared": apart})
     local |= {"n_clusters": given["n_clusters"]} if "n_clusters" in given else {}
     if "evenness" in known and not by_groups:
-        local["evenness"] = given.get(
-            "evenness", list(values.evenness)
-        )  # no less than 1 / n_clusters is tried
+        hard = 1.0 / max(1, min(given.get("n_clusters", [known["n_clusters"]])))
+        soft = [value for value in values.evenness if value > hard] or [max(hard, known["evenness"])]
+        local["evenness"] = given.get("evenness", soft)
     grids = [{"p": list(values.p), **base, "shared": [1.0]}] if 1.0 in shares else []
     return [*grids, local] if apart else grids
 
@@ -144,8 +144,8 @@ def run_search(plan, grids, splits, voice):
             plan.kept.unlink()
             return run_search(plan, grids, splits, voice)
         raise ValueError(
-            f"{str(plan.kept)!r} is of a search with other data or options; give that command again to finish "
-            "it, choose another --out, or give --force to drop it."
+            f"{str(plan.kept)!r} is of a search with other data or options; give that command again to "
+            "finish it, choose another --out, or give --force to drop it."
         ) from error
     except (ValueError, TypeError):
         if not begun:  # it would only meet the same error again
