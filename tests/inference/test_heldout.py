@@ -215,3 +215,13 @@ def test_new_rows_are_decided_by_the_model_itself():
     np.testing.assert_allclose(found.effects().within, effects(model, new).within, atol=1e-5)
     assert len(found.rivals) == 4
     assert found.how == "The model predicted 100 rows that it was not fitted on."
+
+
+def test_columns_of_many_rows_are_looked_at_in_some():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(700, 40))
+    y = X[:, 3] + 0.5 * rng.normal(size=700) > 0
+    found = held_out(MKLClassifier([Linear()], tol=0.1).fit(X, y), X, y, n_folds=2, rivals=False)
+    assert np.isfinite(found.column_parts[..., 0]).sum() == 2 * 250
+    first = found.matters()[0]
+    assert (first.kernel, first.direction, first.sure) == ("column 3", 1, True)

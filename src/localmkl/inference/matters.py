@@ -1,4 +1,4 @@
-"""What matters, and where: effects in all groups or clusters, and those of one alone.
+"""Effects by place: in all groups or clusters, and in one alone.
 
 A column (or kernel) matters in a group by its share of the variance of the decisions for the rows of the
 group, through all parts of the model. It matters everywhere by its share among the rows of the groups in
