@@ -236,7 +236,7 @@ def as_read(content, columns, kernels):
         Of the training rows.
     kernels : list of Kernel
     """
-    from localmkl.kernels.defaults import columns_read
+    from localmkl.kernels import columns_read
 
     columns = list(columns)
     missing = [name for name in columns if name not in content.rows.columns]

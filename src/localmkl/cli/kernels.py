@@ -152,7 +152,7 @@ def _matching(content, wanted, pattern):
 def _with_used(content, kernels):
     """Return what kernels read, alone and as they read it, and the views that none reads."""
     if content.kind == TABLE:
-        from localmkl.kernels.defaults import columns_read
+        from localmkl.kernels import columns_read
 
         return as_read(content, columns_read(kernels, list(content.rows.columns)), kernels), []
     if content.parts is None:
