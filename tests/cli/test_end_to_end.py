@@ -226,7 +226,7 @@ def test_info_describes_a_file(call, table, fasta, grams):
     assert "names the rows" in said.err
     assert "60 letters" in call("info", fasta.train).out
     assert call("info", fasta.train, "--json").json()["labels"].keys() == {"EI", "IE", "N"}
-    assert "6 x 130 x 130 numbers" in call("info", grams.all).out
+    assert "numbers (6 x 130 x 130)" in call("info", grams.all).out
 
 
 def test_tuning_writes_the_best_model_and_all_scores(call, table):

@@ -251,8 +251,8 @@ def _cross_grams(model, content, text):
         content = replace(content, train=(grams, made_of(model)["y"]))
     if len(columns) != model.n_features_in_:
         raise ValueError(
-            f"{str(content.path)!r} must hold kernel matrices with the {model.n_features_in_} training rows as "
-            f"columns, got {stack.shape[1]} columns."
+            f"{str(content.path)!r} must hold kernel matrices with the {model.n_features_in_} training rows "
+            f"as columns, got {stack.shape[1]} columns."
         )
     if len(rows) < len(stack) or len(columns) < stack.shape[1]:
         stack = stack[np.ix_(rows, columns)]

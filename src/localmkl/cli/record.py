@@ -1,5 +1,7 @@
 """What is known of a model or of a data file: a record for ``--json`` and a text of the same content."""
 
+from collections import Counter
+
 import numpy as np
 
 from localmkl._checks import listed
@@ -14,21 +16,18 @@ SHOWN = ("loss", "C", "p", "shared", "n_clusters", "evenness", "groups", "normal
 
 def describe(given, voice):
     """Print what is in a model or in data files."""
-    from localmkl.cli import files
+    from localmkl.cli.files import Asked, is_model
+    from localmkl.cli.joining import read_any
+    from localmkl.cli.predicting import open_model
 
-    if len(given.file) == 1 and files.is_model(given.file[0]):
-        from localmkl.cli.predicting import open_model
-
+    if len(given.file) == 1 and is_model(given.file[0]):
         record = model_record(open_model(given.file[0]), given.file[0])
         voice.result(record, model_text(record))
         return
-    from localmkl.cli.joining import read_any
-
     insisted = frozenset(filter(None, (given.target, given.names)))
     options = {name: getattr(given, name) for name in ("target", "labels", "names", "variable", "header")}
-    content = read_any(given.file, files.Asked(**options, insisted=insisted))
-    for sentence in content.notes:
-        voice.note(sentence)
+    content = read_any(given.file, Asked(**options, insisted=insisted))
+    voice.note(*content.notes)
     voice.result(*data_record(content))
 
 
@@ -239,59 +238,49 @@ def _percent(share):
 def data_record(content):
     """Return the description of a data file, or of several, as a record and as text."""
     from localmkl._resources import available_memory
-    from localmkl.cli.files import GRAMS
     from localmkl.cli.kernels import choose_kernels
     from localmkl.datasets.labels import on_labelled
 
-    n_rows, n_kernels, kernels, sentence = len(content), 0, [], ""
+    n_rows, names, words = len(content), [], ""
     try:
         chosen = choose_kernels(content)
-        n_kernels = content.rows.n_kernels if content.kind == GRAMS else len(chosen.kernels)
-        kernels, sentence = chosen.names, chosen.said
+        names, words = chosen.names, chosen.said
     except ValueError as error:
-        sentence = f"none by default: {error}"
+        words = f"none by default: {error}"
+    size = 8 * getattr(content.rows, "n_kernels", len(names or ())) * n_rows**2
+    counts = Counter([] if content.y is None else map(str, on_labelled(content.y).tolist()))
+    parts = {"holds": content} if content.parts is None else content.parts
+    held = {name: _held(part) for name, part in parts.items()}
     record = {
         "file": ", ".join(map(str, content.paths)),
         "kind": content.kind,
         "rows": n_rows,
-        "kernels": kernels,
+        "kernels": names,
     }
-    record |= {"gaps": content.gaps, "left_out": content.left_out, "gram_bytes": 8 * n_kernels * n_rows**2}
-    lines = [("kind", f"{content.kind}, {n_of(n_rows, 'row')}")]
-    if content.y is not None:
-        labels, counts = np.unique(on_labelled(content.y), return_counts=True)
-        record["labels"] = {str(label): int(count) for label, count in zip(labels, counts, strict=True)}
-        without = n_rows - int(counts.sum())
-        more = f"; {n_of(without, 'row')} without one" if without else ""
-        lines.append(
-            ("labels", listed([f"{label} ({count})" for label, count in record["labels"].items()]) + more)
-        )
-    for name, part in ({"holds": content} if content.parts is None else content.parts).items():
-        record.setdefault("holds", {})[name], text = _held(part)
-        lines.append((name, text))
-    if content.gaps:
-        lines.append(("gaps", f"{_gap_words(content.gaps).replace('filled', 'will be filled')}"))
-    lines.append(("kernels", sentence))
-    size, free = record["gram_bytes"], available_memory()
+    record |= {"labels": dict(counts), "holds": held, "gaps": content.gaps, "left_out": content.left_out}
+    free = available_memory()
     hint = "; more than is free: give --rank 200" if free is not None and size > free else ""
-    lines.append(("memory", f"{size / 2**20:.1f} MB of kernel matrices to train on all rows{hint}"))
-    return record, "\n".join(f"{name:<10} {text}" for name, text in lines)
+    lines = {
+        "kind": f"{content.kind}, {n_of(n_rows, 'row')}",
+        "labels": listed([f"{label} ({count})" for label, count in sorted(counts.items())]),
+        **{name: listed([f"{one} ({what})" for one, what in own.items()], 8) for name, own in held.items()},
+        "gaps": _gap_words(content.gaps).replace("filled", "will be filled") if content.gaps else "",
+        "kernels": words,
+        "memory": f"{size / 2**20:.1f} MB of kernel matrices to train on all rows{hint}" if size else "",
+    }
+    text = "\n".join(f"{name:<10} {line}" for name, line in lines.items() if line)
+    return {**record, "gram_bytes": size}, text
 
 
 def _held(content):
-    """Return what the rows of a file are, as a record and as text."""
+    """Return what the rows of a file are: columns and what they hold, lengths, or shapes."""
     from localmkl.cli.columns import kinds_of
     from localmkl.cli.files import SEQUENCES, TABLE
 
     rows = content.rows
     if content.kind == TABLE:
-        kinds = kinds_of(rows)
-        named = listed([f"{name} ({what})" for name, what in kinds.items()], 8)
-        return kinds, f"{n_of(len(kinds), 'column')}: {named}"
+        return kinds_of(rows)
     if content.kind == SEQUENCES:
-        ends = [min(map(len, rows)), max(map(len, rows))]
-        return {"lengths": ends}, f"sequences of {' to '.join(map(str, dict.fromkeys(ends)))} letters"
-    shape = [getattr(rows, "n_kernels", 1), *rows.shape]
-    return {"shape": shape}, f"{shape[0]} x {shape[1]} x {shape[2]} numbers" if shape[
-        0
-    ] > 1 else f"{shape[2]} columns"
+        ends = dict.fromkeys([min(map(len, rows)), max(map(len, rows))])
+        return {"sequences": f"{' to '.join(map(str, ends))} letters"}
+    return {"numbers": " x ".join(map(str, [getattr(rows, "n_kernels", 1), *rows.shape]))}

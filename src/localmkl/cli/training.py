@@ -12,7 +12,7 @@ from localmkl.cli import tuning
 from localmkl.cli.places import MODEL, SCORES, WORK, check_outputs
 from localmkl.cli.plan import check_method, check_options, inputs_of, make_plan, positive_class
 from localmkl.cli.record import model_record, model_text
-from localmkl.cli.voice import INTERRUPTED
+from localmkl.cli.voice import INTERRUPTED, Misuse
 from localmkl.inference.heldout import held_out
 from localmkl.persistence import write_model
 from localmkl.provenance import provenance
@@ -29,6 +29,8 @@ def train(given, voice, *, quick, patience=60.0):
     grids = check_options(given)
     check_method(given, grids)
     searching, n_folds = given.tune is not False, 5 if given.folds is None else given.folds
+    if n_folds == 1:
+        raise Misuse("--folds must be 2 or more, or 0 for no cross-validation, got 1.")
     if not searching or not n_folds:
         tuning.check_single(grids)
     plan = make_plan(given, grids, voice)

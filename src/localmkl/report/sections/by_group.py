@@ -34,7 +34,7 @@ def verdict(subject: Subject) -> str:
     held = subject.held
     if held is None or "one model for all" not in held.rivals:
         return ""
-    ahead, name = held.difference("one model for all"), METRICS[held.metric]
+    ahead, name = subject.lead("one model for all"), METRICS[held.metric]
     ends = f"{name} {written(held.metric, ahead.value)} ({interval(held.metric, ahead)})"
     if ahead.low > 0.0:
         return f"Weights for each {subject.noun} are better than one model for all, by {ends}."
@@ -74,7 +74,7 @@ def forest(subject: Subject) -> Any:
         rows.append([group, *cells])
     numbers = table([subject.noun, *series], rows, f"{title} by {subject.noun}")
     text = (
-        "Lines are 95 % intervals. The grey line is the figure of the model on all rows. "
+        "Lines are 95 % intervals. The dashed line is the figure of the model on all rows. "
         "Separate models are trained on the rows of one group alone."
     )
     return figure(f"{title} by {subject.noun}", text, drawn, numbers, key="forest")
