@@ -10,8 +10,6 @@ from reproduction.rows import pack_rows
 from reproduction.running import result_path, run_experiment
 from reproduction.summary import write_summary
 
-RESULTS = "results"
-
 
 def parser():
     """Return the parser of the command line."""
@@ -24,10 +22,10 @@ def parser():
     run.add_argument("--sizes", nargs="+", help="points of the axis, such as 50 200; default: all")
     run.add_argument("--methods", nargs="+", help="such as UNIF 'CLMKL, p = 1'; default: all")
     run.add_argument("--repetitions", type=int, help="default: as many as in the paper")
-    run.add_argument("--out", default=RESULTS, help="folder of rows and summaries (default: %(default)s)")
+    run.add_argument("--out", default="results", help="folder of rows and summaries (default: %(default)s)")
     run.add_argument("--jobs", type=int, default=1, help="worker processes (default: %(default)s)")
     page = commands.add_parser("page", help="write all summaries, and the tables of the page, from the rows")
-    page.add_argument("--out", default=RESULTS, help="folder of rows and summaries (default: %(default)s)")
+    page.add_argument("--out", default="results", help="folder of rows and summaries (default: %(default)s)")
     return top
 
 
