@@ -49,15 +49,20 @@ def main(arguments=None):
                 f"--data of {given.name!r} must be one of {', '.join(experiment.sources)}, got {name!r}."
             )
         source = experiment.sources[name]
-        run_experiment(
-            experiment,
-            source,
-            given.out,
-            repetitions=given.repetitions,
-            points=given.sizes,
-            methods=given.methods,
-            n_jobs=given.jobs,
-        )
+        try:
+            run_experiment(
+                experiment,
+                source,
+                given.out,
+                repetitions=given.repetitions,
+                points=given.sizes,
+                methods=given.methods,
+                n_jobs=given.jobs,
+            )
+        except KeyboardInterrupt:
+            sys.exit("Stopped; finished cells are kept, and the same command goes on from there.")
+        except (OSError, ValueError) as error:
+            sys.exit(str(error))
         print(write_summary(experiment, source, result_path(given.out, experiment, source)))
 
 
