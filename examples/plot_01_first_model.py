@@ -11,11 +11,12 @@ then once per cluster (CLMKL).
 # second and on view 3 in the third; views 4 and 5 are noise.
 
 import matplotlib.pyplot as plt
-import numpy as np
 
 from localmkl import CLMKLClassifier, MKLClassifier
 from localmkl.datasets import make_localized
+from localmkl.explain import effects
 from localmkl.kernels import Linear
+from localmkl.plots import plot_effects
 
 data = make_localized(1300, random_state=0)
 X, y, X_test, y_test = data.X[:300], data.y[:300], data.X[300:], data.y[300:]
@@ -37,24 +38,16 @@ for model in (one_answer, per_cluster):
 
 # %%
 # The duality gap is a certificate: no other weights and no other support vectors can lower the objective by
-# more than this share. The weights say what was found.
+# more than this share. Effects say what was found: the share of the variance of decisions for new samples that
+# each kernel explains.
 
-figure, axes = plt.subplots(2, 1, figsize=(6, 3.2), height_ratios=[1, 3], sharex=True, layout="constrained")
-for ax, model, title in zip(
-    axes, (one_answer, per_cluster), ("MKL: one answer", "CLMKL: one answer per cluster"), strict=True
-):
-    weights = model.kernel_weights_
-    image = ax.imshow(weights, cmap="Blues", vmin=0, vmax=1, aspect="auto")
-    for (row, column), weight in np.ndenumerate(weights):
-        ax.text(column, row, f"{weight:.1f}", ha="center", va="center", color="w" if weight > 0.6 else "k")
-    ax.set(
-        title=title, yticks=range(len(weights)), yticklabels=[f"cluster {j + 1}" for j in range(len(weights))]
-    )
-axes[0].set_yticklabels(["all samples"])
-axes[1].set(xticks=range(6), xticklabels=["group", "view 1", "view 2", "view 3", "noise", "noise"])
-figure.colorbar(image, ax=axes, label="kernel weight")
+figure, axes = plt.subplots(2, 1, figsize=(7, 4.5), height_ratios=[1, 3], layout="constrained")
+for ax, model in zip(axes, (one_answer, per_cluster), strict=True):
+    plot_effects(effects(model, X_test), ax=ax)
+    ax.set(title=type(model).__name__, xlabel="", xticks=range(6))
+    ax.set_xticklabels(["group", "view 1", "view 2", "view 3", "noise", "noise"])
 plt.show()
 
 # %%
-# MKL spreads its weight over the three views, since each is right for a third of the samples. CLMKL finds
-# the view of each group without having been told the groups.
+# MKL relies on all three views, since each is right for a third of the samples. CLMKL finds the view of each
+# group without having been told the groups.

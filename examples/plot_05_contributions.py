@@ -17,6 +17,7 @@ from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import StandardScaler
 
 from localmkl import CLMKLClassifier
+from localmkl.explain import effects
 from localmkl.kernels import RBF
 
 X, y = load_breast_cancer(return_X_y=True)
@@ -59,3 +60,11 @@ plt.show()
 # The clearly benign tumour is decided by the worst values, in the cluster to which it belongs; the clearly
 # malignant one by means and worst values, in the other cluster. In the uncertain one, the two clusters
 # disagree and nearly cancel.
+
+# %%
+# Which view moves decisions on new tumours? The effect of a view is the share of the variance of the decisions
+# that its contributions explain. Effects sum to one over clusters and views.
+
+found = effects(model, X_test)
+for name, share in zip(names, found.shares[0].sum(axis=0), strict=True):
+    print(f"{name:6s} {share:.0%}")

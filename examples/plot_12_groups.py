@@ -16,8 +16,9 @@ import numpy as np
 
 from localmkl import HLMKLClassifier, MKLClassifier
 from localmkl.datasets import make_localized
+from localmkl.explain import effects
 from localmkl.kernels import Linear
-from localmkl.plots import plot_weights
+from localmkl.plots import plot_effects
 
 sizes, repetitions, n_new = (30, 60, 120, 240), 6, 600
 names = ("one for all", "one for each", "groups, shared")
@@ -49,11 +50,11 @@ ax.legend()
 plt.show()
 
 # %%
-# The model says which view matters where, and what is common: its weights have a row for the shared part and
-# one for each group.
+# What matters where? Effects on new samples say it: the share of the variance of decisions that a view
+# explains, among all samples for the shared part and among its own samples for each group.
 
 figure, ax = plt.subplots(figsize=(6, 3), layout="constrained")
-plot_weights(shared, ax=ax)
+plot_effects(effects(shared, X[new], groups[new]), ax=ax)
 plt.show()
 
 # %%

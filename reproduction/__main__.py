@@ -21,24 +21,14 @@ def parser():
     run = commands.add_parser("run", help="run what is missing of an experiment, and write its summary")
     run.add_argument("name", choices=EXPERIMENTS, metavar="NAME")
     run.add_argument("--data", help="data set of the experiment; default: its first one")
-    run.add_argument("--sizes", type=comma_separated, help="points of the axis, such as 50,200; default: all")
-    run.add_argument("--methods", type=semicolon_separated, help="such as 'UNIF;CLMKL, p = 1'; default: all")
+    run.add_argument("--sizes", nargs="+", help="points of the axis, such as 50 200; default: all")
+    run.add_argument("--methods", nargs="+", help="such as UNIF 'CLMKL, p = 1'; default: all")
     run.add_argument("--repetitions", type=int, help="default: as many as in the paper")
     run.add_argument("--out", default=RESULTS, help="folder of rows and summaries (default: %(default)s)")
     run.add_argument("--jobs", type=int, default=1, help="worker processes (default: %(default)s)")
     page = commands.add_parser("page", help="write all summaries, and the tables of the page, from the rows")
     page.add_argument("--out", default=RESULTS, help="folder of rows and summaries (default: %(default)s)")
     return top
-
-
-def comma_separated(text):
-    """Return the points of an option."""
-    return [part.strip() for part in text.split(",")]
-
-
-def semicolon_separated(text):
-    """Return the methods of an option: commas separate them too where no label has one."""
-    return [part.strip() for part in text.split(";" if ";" in text or " = " in text else ",")]
 
 
 def main(arguments=None):

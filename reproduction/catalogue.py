@@ -172,13 +172,12 @@ PARTS = {
         table_methods({"1": 1.0, "1.2": 1.2, "2": 2.0}, falling(0.4, 0.7)),
         {
             "full": data.load_fold_sources,
-            "full-cosine": partial(data.load_fold_sources, cosine=True),
             "rank-27": data.load_fold_kernels,
             "sequences": data.load_fold_sequences,
         },
     ),
     "images": (tuned_methods(), {"flowers17": visual_words.load_flowers, "mfeat": data.load_digits_in_views}),
-    "time": (timed_methods(), {"mouse": data.load_mouse, "uci": partial(data.load_uci_as_promoters, 1500)}),
+    "time": (timed_methods(), {"mouse": data.load_mouse}),
     "localized": (table_methods(evenness=(*falling(0.4, 1.0), 1 / 3)), {"generated": data.Localized}),
     "transduction": ((*transductive_methods(), *coupled_methods(BOTH)), {**SPLICE, **PROMOTERS}),
     "transduction-classes": (

@@ -150,19 +150,19 @@ def load_uci_splice():
     return splice_sites(*load_splice("EI")[:2])
 
 
-def promoters(X, y, start, *, degree=24, shift=32, window=70, around=70):
+def promoters(X, y, start, window=70):
     """Return sequences under the five kernels after ARTS; transcription starts at letter `start`.
 
     Weighted degree with shifts around the start (70 letters to either side, where there are so many), spectra
     of the 4-mers before and after it, twisting angles and stacking energies smoothed over a window. ARTS
     looks 600 letters back and 900 ahead; here there are as many as the sequences have.
     """
-    parts = [(max(0, start - around), start + around), (0, start), (start, None), (0, None)]
+    parts = [(max(0, start - 70), start + 70), (0, start), (start, None), (0, None)]
     table = np.empty((len(X), len(parts)), dtype=object)
     for column, (first, last) in enumerate(parts):
         table[:, column] = [sequence[first:last] for sequence in X]
     kernels = (
-        WeightedDegree(degree, shift=shift, column=0),
+        WeightedDegree(24, shift=32, column=0),
         Spectrum(4, column=1),
         Spectrum(4, column=2),
         PropertyProfile("twist", window=window, column=3),
@@ -176,13 +176,6 @@ def load_mouse():
     X, y, _ = fetch_mouse_promoters("epd")
     rows = draw(y, dict.fromkeys((1, -1), int(np.sum(y == 1))))
     return promoters(X[rows], y[rows], start=200)
-
-
-def load_uci_as_promoters(n_instances):
-    """Return shipped splice junctions under the five kernels, for timing."""
-    X, y, _ = load_splice("IE")
-    rows = draw(y, dict.fromkeys((1, -1), n_instances // 2))
-    return promoters(X[rows], y[rows], start=30, degree=6, shift=4, window=10)
 
 
 def load_human(kind):
@@ -233,33 +226,23 @@ def load_fold_kernels():
     return Data(data.y, kernels, published_split(data.train, data.test), data.grams.to_array())
 
 
-def load_fold_sources(cosine=False):
-    """Return the 12 original protein kernels, computed from their sources; with `cosine`, k(x, x) made one.
+def load_fold_sources():
+    """Return the 12 original protein kernels, computed from their sources.
 
     Features are compared by polynomials of degree 2, Smith-Waterman scores by the cosine, both after all
     694 proteins gave their columns mean zero and variance one. The paper does not say so; but cut to rank 27,
-    these kernels are those of `load_fold_kernels` to the last digits. Squares make outliers of a few
-    proteins, which k-means takes for clusters; the cosine takes that out.
+    these kernels are those of `load_fold_kernels` to the last digits.
     """
     data = fetch_protein_sources()
-    kernels = fold_kernels(data.views, len(data.y))
-    grams = all_grams(kernels, data.X)
-    if cosine:
-        grams = np.stack([cosine_of(gram) for gram in grams])
-        kernels = tuple(f"cosine of {kernel}" for kernel in kernels)
-    return Data(data.y, kernels, published_split(data.train, data.test), grams)
-
-
-def fold_kernels(views, n_proteins):
-    """Return the kernels of the twelve sources, (1 + x'y)^2 or the cosine, not fitted."""
     # Variances divided by n - 1, as the originals have them: products of columns shrink by this factor.
-    gamma = 1.0 - 1.0 / n_proteins
-    return tuple(
+    gamma = 1.0 - 1.0 / len(data.y)
+    kernels = tuple(
         Cosine(columns=columns, standardize=True)
         if name.startswith("SW")
         else Polynomial(degree=2, gamma=gamma, columns=columns, standardize=True)
-        for name, columns in views.items()
+        for name, columns in data.views.items()
     )
+    return Data(data.y, kernels, published_split(data.train, data.test), all_grams(kernels, data.X))
 
 
 def cosine_of(gram):

@@ -157,17 +157,16 @@ class IncompleteTask:
 
     def search(self, method, way, seed, options):
         """Return the rows that a method reads, and its search over inner folds."""
-        grid = {name: list(values) for name, values in method.grid.items()}
         if method.family == LINEAR:
-            grid = {f"logisticregression__{name}": values for name, values in grid.items()}
+            grid = {f"logisticregression__{name}": values for name, values in method.grid.items()}
             return side_by_side(self.views), GridSearchCV(self.linear, grid, **options)
         rows, kernels = self.views, list(self.kernels)
         if way == "mean":
             rows = Views({name: filled_up(self.views, name) for name in self.views.names})
             kernels = [clone(kernel).set_params(impute="mean") for kernel in kernels]
-        missing = way if way in ("rescale", "zero") else "rescale"
+        missing = "zero" if way == "zero" else "rescale"
         model = FAMILIES[method.family](kernels, missing=missing, random_state=seed)
-        return rows, MKLSearchCV(model, grid, **options)
+        return rows, MKLSearchCV(model, method.grid, **options)
 
     def scores(self, classes, decisions, metric):
         """Return the scores on the test rows, and the accuracy by the number of views."""

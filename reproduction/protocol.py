@@ -247,24 +247,24 @@ def select(task, methods, experiment, seed):
     candidates, numbers = candidates_of(methods)
     if methods[0].family == COUPLED:
         judged = judge_coupled(task, candidates, experiment, methods[0].unlabelled, seed)
-    elif experiment.folds is None:
-        judged = judge_by_validation(task, methods[0], candidates, experiment, seed)
     else:
-        return select_by_folds(task, methods[0].family, candidates, numbers, experiment, seed)
+        judge = judge_by_validation if experiment.folds is None else judge_by_folds
+        judged = judge(task, methods[0], candidates, experiment, seed)
     outcomes = []
     for own in numbers:
         best = max(own, key=lambda k: judged[k]["valid"])  # the first of equal ones
-        outcomes.append(
-            {
-                "score": judged[best]["test"],
-                "valid_score": judged[best]["valid"],
-                "parameters": plain(candidates[best]),
-                "gap": judged[best]["gap"],
-                "worst_gap": max(judged[k]["gap"] for k in own),
-                "n_fits": len(own),
-                "seconds": sum(judged[k]["seconds"] for k in own),
-            }
-        )
+        outcome = {
+            "score": judged[best].get("test"),
+            "valid_score": judged[best]["valid"],
+            "parameters": plain(candidates[best]),
+            "n_fits": len(own) * (experiment.folds or 1),
+            "seconds": sum(judged[k]["seconds"] for k in own),
+        }
+        if experiment.folds is None:
+            gaps = {"gap": judged[best]["gap"], "worst_gap": max(judged[k]["gap"] for k in own)}
+            outcomes.append(outcome | gaps)
+        else:
+            outcomes.append(fit_again(task, methods[0].family, candidates[best], outcome, experiment, seed))
     return outcomes
 
 
@@ -275,11 +275,9 @@ def select_alone(task, methods, experiment, seed):
     chosen = []
     for outcomes in zip(*by_kernel, strict=True):
         best = max(range(len(outcomes)), key=lambda m: outcomes[m]["valid_score"])
-        spent = {name: sum(outcome[name] for outcome in outcomes) for name in ("n_fits", "seconds")}
-        if "worst_gap" in outcomes[best]:
-            spent["worst_gap"] = max(outcome["worst_gap"] for outcome in outcomes)
-        parameters = {**outcomes[best]["parameters"], "kernel": best}
-        chosen.append({**outcomes[best], **spent, "parameters": parameters})
+        spent = {name: sum(one[name] for one in outcomes) for name in ("n_fits", "seconds")}
+        chosen.append({**outcomes[best], **spent})
+        chosen[-1]["parameters"] = {**outcomes[best]["parameters"], "kernel": best}
     return chosen
 
 
@@ -337,39 +335,35 @@ def judge_coupled(task, candidates, experiment, unlabelled, seed):
     return judged
 
 
-def select_by_folds(task, family, candidates, numbers, experiment, seed):
-    """Choose by folds of the training rows, fit again on all of them, score on the test rows."""
-    train, test = task.train, task.test
-    square, cross = task.stack[np.ix_(train, train)], task.stack[np.ix_(test, train)]
-    y = task.y[train]
+def judge_by_folds(task, method, candidates, experiment, seed):
+    """Return the mean scores of all candidates over folds of the training rows."""
     search = MKLSearchCV(
-        make_estimator(task, family, seed),
+        make_estimator(task, method.family, seed),
         [{name: [value] for name, value in candidate.items()} for candidate in candidates],
         scoring="accuracy" if experiment.metric == "accuracy" else "roc_auc",
         cv=StratifiedKFold(experiment.folds, shuffle=True, random_state=seed),
         refit=False,
         error_score="raise",
-    ).fit(square, y)
-    outcomes = []
-    for own in numbers:
-        found = {name: np.asarray(values)[own] for name, values in search.cv_results_.items()}
-        best = int(np.argmax(found["mean_test_score"]))
-        chosen = candidates[own[best]]
-        start = time.perf_counter()
-        model = make_estimator(task, family, seed).set_params(**chosen).fit(square, y)
-        score = METRICS[experiment.metric](model.classes_, task.y[test], model.decision_function(cross))
-        spent = experiment.folds * float(np.sum(found["mean_fit_time"] + found["mean_score_time"]))
-        outcomes.append(
-            {
-                "score": float(score),
-                "valid_score": float(found["mean_test_score"][best]),
-                "parameters": plain(chosen),
-                "gap": float(model.duality_gap_),
-                "n_fits": experiment.folds * len(own) + 1,
-                "seconds": spent + time.perf_counter() - start,
-            }
-        )
-    return outcomes
+    ).fit(task.stack[np.ix_(task.train, task.train)], task.y[task.train])
+    found = search.cv_results_
+    seconds = experiment.folds * (found["mean_fit_time"] + found["mean_score_time"])
+    pairs = zip(found["mean_test_score"], seconds, strict=True)
+    return [{"valid": float(score), "seconds": float(spent)} for score, spent in pairs]
+
+
+def fit_again(task, family, chosen, outcome, experiment, seed):
+    """Fit what folds have chosen on all training rows, and score it on the test rows."""
+    start = time.perf_counter()
+    square, cross = (task.stack[np.ix_(rows, task.train)] for rows in (task.train, task.test))
+    model = make_estimator(task, family, seed).set_params(**chosen).fit(square, task.y[task.train])
+    decisions = model.decision_function(cross)
+    return {
+        **outcome,
+        "score": float(METRICS[experiment.metric](model.classes_, task.y[task.test], decisions)),
+        "gap": float(model.duality_gap_),
+        "n_fits": outcome["n_fits"] + 1,
+        "seconds": outcome["seconds"] + time.perf_counter() - start,
+    }
 
 
 TIMED: set[tuple[str, int]] = set()

@@ -103,10 +103,7 @@ class ManyTask:
         return (
             train,
             test,
-            {
-                "approximation_error": float(errors.mean()),
-                "approximation_errors": errors.round(4).tolist(),
-            },
+            {"approximation_error": float(errors.mean()), "approximation_errors": errors.round(4).tolist()},
         )
 
     def decide(self, model):

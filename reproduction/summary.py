@@ -203,24 +203,17 @@ def methods_of(table, cells):
 
 
 def advantages(table, cells):
-    """Return lines with the reference's lead over the best method of another kind, ours and the paper's."""
+    """Return lines with the reference's lead over the best method of another family, ours and the paper's."""
     experiment = table.experiment
-    kind = {m.label: (m.family, m.unlabelled) for m in experiment.methods if not m.alone}
-    means = {"ours": cells}
-    if any(point in numbers for numbers in experiment.published.values() for point in table.points):
-        means["paper"] = experiment.published
-    own_kind = kind[experiment.reference]
+    family = next(m.family for m in experiment.methods if m.label == experiment.reference)
+    others = [m.label for m in experiment.methods if m.family != family and not m.alone]
     lines: list = []
-    for whose, values in means.items():
+    for whose, values in (("ours", cells), ("paper", experiment.published)):
         leads = []
         for point in table.points:
-            others = [
-                found[point].mean
-                for method, found in values.items()
-                if kind.get(method, own_kind) != own_kind and point in found
-            ]
+            best = [values[label][point].mean for label in others if point in values.get(label, {})]
             own = values.get(experiment.reference, {}).get(point)
-            leads.append(f"{own.mean - max(others):+.1f}" if others and own else "-")
+            leads.append(f"{own.mean - max(best):+.1f}" if best and own else "-")
         lines.append(["" if lines else f"{experiment.reference} - best other", whose, *leads])
     return lines
 
@@ -273,14 +266,13 @@ def align(header, body):
 
 def repetitions(table, cells):
     """Return how many repetitions the means are of."""
-    counts = Counter(cell.n for own in cells.values() for cell in own.values())
+    counts = {cell.n for own in cells.values() for cell in own.values()}
     least, most, planned = min(counts), max(counts), table.experiment.repetitions
     number = str(most) if least == most else f"{least} to {most}"
     fewer = f" (of {planned} planned)" if least < planned else ""
     metric = table.experiment.metric
     kind = "seconds" if metric == "seconds" else f"{metric} in percent"
-    plural = "" if number == "1" else "s"
-    return f"Mean and standard deviation of {kind} over {number} repetition{plural}{fewer}."
+    return f"Mean and standard deviation of {kind}; repetitions: {number}{fewer}."
 
 
 def legend(table):
@@ -288,37 +280,28 @@ def legend(table):
     experiment, source = table.experiment, table.source
     if experiment.metric == "seconds":
         return ""
-    plain = (
-        f"{BETTER}: {experiment.reference} is significantly better, {WORSE}: significantly worse "
-        f"(paired t-test, 95 %{', as in the paper' if experiment.published else ''})"
-    )
-    if not source.resampled and source.fidelity != "generated":
-        return f"{plain}. All repetitions share their test rows: of others it says nothing."
-    if not table.shares:
-        return f"{plain}."
-    return (
-        f"{plain}; {2 * BETTER}, {2 * WORSE}: by the test corrected for repetitions that use the same rows "
-        "as well (Nadeau and Bengio 2003: the variance of the mean is 1/k + test rows / training rows, times "
-        "that of a difference; strict where there are few training rows)."
-    )
+    plain = f"{BETTER}: {experiment.reference} is significantly better, {WORSE}: significantly worse "
+    plain += f"(paired t-test, 95 %{', as in the paper' if experiment.published else ''})."
+    if table.shares:
+        return (
+            f"{plain} Doubled marks are by the test corrected for repetitions that use the same rows (Nadeau "
+            "and Bengio 2003: the variance of the mean is 1/k + test rows / training rows, times that of a "
+            "difference; strict where there are few training rows)."
+        )
+    shared = source.fidelity != "generated"
+    return f"{plain} All repetitions share their test rows: of others it says nothing." if shared else plain
 
 
 def certificates(table):
     """Return how the chosen fits are certified, and what failed."""
-    convex = [row for row in table.rows if not row["method"].startswith("LMKL") and row["gap"] is not None]
-    worst = max((row["gap"] for row in convex), default=0.0)
-    missed = sum(row["gap"] > TOL for row in convex)
-    loose = sum(row.get("worst_gap", 0.0) > TOL for row in convex)
-    said = f"{len(table.rows)} rows; largest relative duality gap of a chosen fit of the convex methods "
-    said += f"{worst:.1e}"
-    said += f", {missed} above {TOL:.0e}" if missed else ""
-    said += f", {loose} with another candidate above {TOL:.0e}" if loose else ""
+    gaps = [row["gap"] for row in table.rows if row["gap"] and not row["method"].startswith("LMKL")]
+    worst, missed = max(gaps, default=0.0), sum(gap > TOL for gap in gaps)
+    above = f", {missed} above {TOL:.0e}" if missed else ""
+    counted = f"{len(table.rows)} rows; largest relative duality gap of a chosen fit of the convex methods "
     good = {row_key(row) for row in table.rows}
-    failed = {row_key(row): row["error"] for row in table.all_rows if row_key(row) not in good}
-    if not failed:
-        return f"{said}."
-    first = next(iter(failed.values()))
-    return f"{said}; {len(failed)} failed and will be tried again, the first by {first}"
+    failed = [row["error"] for row in table.all_rows if row_key(row) not in good]
+    tried = f"; {len(failed)} failed, the first by {failed[0]}" if failed else ""
+    return f"{counted}{worst:.1e}{above}{tried}."
 
 
 def origins(table):

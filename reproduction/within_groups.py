@@ -112,7 +112,7 @@ def together(task, method, n_folds, seed):
 
     search = MKLSearchCV(
         HLMKLClassifier("precomputed", gate="groups", **method.fixed),
-        lists(method.grid),
+        method.grid,
         cv=list(folds),
         scoring=judge,
         refit=OneStandardError({"shared": HALF}),
@@ -129,18 +129,13 @@ def separate(task, method, n_folds, seed):
         own = task.groups[task.test] == group
         search = MKLSearchCV(
             MKLClassifier("precomputed", **method.fixed),
-            lists(method.grid),
+            method.grid,
             cv=StratifiedKFold(n_folds, shuffle=True, random_state=seed),
             scoring="roc_auc",
         ).fit(task.stack[np.ix_(train, train)], task.y[train])
         decisions[own] = search.decision_function(task.stack[np.ix_(task.test[own], train)])
         searches.append(search)
     return decisions, searches
-
-
-def lists(grid):
-    """Return a grid as searches take it."""
-    return {name: list(values) for name, values in grid.items()}
 
 
 def load_organisms(n_each=N_EACH):

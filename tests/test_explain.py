@@ -14,7 +14,6 @@ from localmkl import (
 from localmkl.datasets import load_splice, make_localized
 from localmkl.explain import (
     decision_part,
-    kernel_contributions,
     kernel_names,
     kernel_shares,
     logo_heights,
@@ -22,7 +21,7 @@ from localmkl.explain import (
     memberships_of,
     position_contributions,
     sample_map,
-    sequence_columns,
+    sequence_places,
     training_rows,
     weighted_degrees,
 )
@@ -60,9 +59,9 @@ def test_a_regressor_on_two_columns_splits_each(splice):
     frame = pd.DataFrame({"left": [x[:30] for x in X], "right": [x[30:] for x in X]})
     kernels = [WeightedDegree(2, column="left"), WeightedDegree(3, column="right")]
     model = CLMKLRegressor(kernels, n_clusters=2, random_state=0).fit(frame[:80], (y[:80] == "EI") * 1.0)
-    assert sequence_columns(model) == ["left", "right"]
+    assert sequence_places(model) == [(None, "left"), (None, "right")]
     total = model.intercept_
-    for column in sequence_columns(model):
+    for _, column in sequence_places(model):
         total = total + decision_part(model, position_contributions(model, frame, column=column)).sum(axis=1)
     np.testing.assert_allclose(total, model.predict(frame), atol=1e-12)
     with pytest.raises(ValueError, match="`column`, one of 'left', 'right', got None"):
@@ -83,7 +82,7 @@ def test_what_speaks_for_one_of_two_classes_speaks_against_the_other(splice):
 def test_models_without_weighted_degree_kernels_have_no_positions():
     X, y = make_localized(40, random_state=0)[:2]
     model = MKLClassifier().fit(X, y)
-    assert sequence_columns(model) == []
+    assert sequence_places(model) == []
     with pytest.raises(ValueError, match="need `WeightedDegree` kernels, the model has none"):
         position_contributions(model, X)
 
@@ -101,7 +100,7 @@ def test_names_say_what_tells_kernels_apart():
     X, y = make_localized(40, random_state=0)[:2]
     kernels = [Linear(columns=slice(0, 4)), Linear(columns=[4, 5, 6, 7, 8]), Linear(), RBF(), RBF()]
     names = kernel_names(MKLClassifier(kernels).fit(X, y))
-    assert names == ["Linear columns 0 to 3", "Linear columns 4, 5 ... 8", "Linear", "RBF (4)", "RBF (5)"]
+    assert names == ["0:4", "4 ... 8 (linear)", "linear", "rbf (4)", "rbf (5)"]
 
 
 def test_shares_sum_to_one_in_every_cluster_also_of_several_classes(splice):
@@ -111,15 +110,6 @@ def test_shares_sum_to_one_in_every_cluster_also_of_several_classes(splice):
     shares = kernel_shares(model)
     assert shares.shape == (3, 4)
     np.testing.assert_allclose(shares.sum(axis=1), 1.0)
-
-
-def test_kernel_contributions_and_intercept_give_the_winning_decision(splice):
-    X, y = splice
-    model = CLMKLClassifier(KERNELS, random_state=0, tol=1e-2).fit(X[:80], y[:80])
-    decisions = model.decision_function(X[80:])
-    winner = decisions.argmax(axis=1)
-    sums = kernel_contributions(model, X[80:]).sum(axis=1) + model.intercept_[winner]
-    np.testing.assert_allclose(sums, decisions.max(axis=1), atol=1e-10)
 
 
 def test_the_map_keeps_distances_of_a_plane():
@@ -148,19 +138,13 @@ def test_the_map_of_a_line_has_a_second_axis_of_zeros():
     np.testing.assert_allclose(placed.coordinates[:, 1], 0.0, atol=1e-6)
 
 
-def test_precomputed_maps_need_the_training_stack():
+def test_precomputed_kernels_have_numbers_for_names_and_no_map():
     X, y = make_localized(50, random_state=0)[:2]
-    stack = GramStack([X @ X.T])
-    train, test = np.arange(30), np.arange(30, 50)
-    square = stack[np.ix_(train, train)]
-    model = CLMKLClassifier("precomputed", n_clusters=2, random_state=0).fit(square, y[train])
-    raw = CLMKLClassifier([Linear()], n_clusters=2, random_state=0).fit(X[train], y[train])
-    placed = sample_map(model, stack[np.ix_(test, train)], train=square)
-    np.testing.assert_allclose(placed.coordinates, sample_map(raw, X[test]).coordinates, atol=1e-8)
+    model = CLMKLClassifier("precomputed", n_clusters=2, random_state=0).fit(stack := GramStack([X @ X.T]), y)
     assert training_rows(model) is None
     assert kernel_names(model) == ["kernel 1"]
-    with pytest.raises(ValueError, match="pass the square stack of the fit as `train`"):
-        sample_map(model, stack[np.ix_(test, train)])
+    with pytest.raises(ValueError, match="The map needs rows"):
+        sample_map(model, stack)
 
 
 def test_methods_without_clusters_have_one():
@@ -194,8 +178,6 @@ def test_sequences_of_known_groups_are_explained_with_their_groups(splice):
     assert parts.shape == (80, 3, 60)  # shared, human, mouse
     by_kernel = model.contributions(X, groups=groups)[:, :, weighted_degrees(model)]
     np.testing.assert_allclose(parts.sum(axis=2), by_kernel.sum(axis=2), atol=1e-10)
-    sums = kernel_contributions(model, X, groups=groups).sum(axis=1) + model.intercept_
-    np.testing.assert_allclose(sums, model.decision_function(X, groups=groups), atol=1e-10)
     numbers, names = main_clusters(model, X[:3], groups=["mouse", "zebra", None])
     assert [names[number] for number in numbers] == ["mouse", "zebra", "no group"]
     everyone = MKLClassifier(KERNELS).fit(X, y)  # without a gate kernel, the mean of all kernels places rows

@@ -20,16 +20,8 @@ KERNELS = [Linear(view="rna"), RBF(0.1, view="rna"), RBF(1.0, view="rna"), *WORD
 
 def test_kernels_are_named_by_their_view_and_what_tells_them_apart_there():
     model = MKLClassifier(KERNELS).fit(VIEWS, Y)
-    words = [f"reads WeightedDegree degree {degree}" for degree in (1, 3)]
-    assert explain.kernel_names(model) == ["rna Linear", "rna RBF gamma 0.1", "rna RBF gamma 1", *words]
-    both = Views({"a": RNA, "b": (RNA[HAS], HAS)})
-    lines = MKLClassifier([Linear(view="a"), Linear(view="b")]).fit(both, Y)
-    assert (explain.kernel_names(lines), explain.kernel_family(lines)) == (["a", "b"], "Linear")
-    shares, views = explain.view_shares(model)
-    assert views == ["rna", "reads"]
-    np.testing.assert_allclose(shares[:, 0], explain.kernel_shares(model)[:, :3].sum(axis=1))
-    with pytest.raises(ValueError, match="fitted on `Views`"):
-        explain.view_shares(MKLClassifier().fit(RNA, Y))
+    names = ["rna: linear", "rna: rbf gamma 0.1", "rna: rbf gamma 1", "reads: wd 1", "reads: wd 3"]
+    assert explain.kernel_names(model) == names
 
 
 @pytest.mark.parametrize("normalize", ["multiplicative", "cosine"])
@@ -65,10 +57,14 @@ def test_pictures_take_views():
     plots = pytest.importorskip("localmkl.plots")
     pytest.importorskip("matplotlib").use("Agg")
     model = CLMKLClassifier(KERNELS, n_clusters=2, gate_kernel=RBF(view="rna"), random_state=0).fit(VIEWS, Y)
-    assert plots.plot_weights(model).get_xticklabels()[0].get_text() == "rna Linear"
-    assert len(plots.plot_memberships(model, VIEWS).patches) == 2 * N
-    points = plots.plot_map(model, VIEWS, color_by="prediction").collections
-    assert sum(len(one.get_offsets()) for one in points) == N
-    lines = plots.plot_positions(model, VIEWS, label="other").lines
-    assert [len(line.get_xdata()) for line in lines] == [6, 6]
+    assert plots.plot_weights(model).get_xticklabels()[0].get_text() == "rna: linear"
     assert plots.plot_logo(model, VIEWS, label="ill").get_title() == "What speaks for ill"
+
+
+def test_columns_of_a_view_have_effects_also_where_samples_lack_it():
+    model = MKLClassifier([Linear(view="rna"), WORDS[0]]).fit(VIEWS[:35], Y[:35])
+    found = explain.effects(model, VIEWS[35:], by="column")
+    assert found.kernels == ["rna: 0", "rna: 1", "rna: 2"]
+    by_kernel = explain.effects(model, VIEWS[35:]).shares[:, 0, 0]
+    np.testing.assert_allclose(found.shares[:, 0].sum(axis=1), by_kernel, atol=0.35)
+    assert found.shares[0, 0].argmax() == 0

@@ -138,9 +138,9 @@ def test_what_cannot_be_read_of_another_package_is_said(monkeypatch):
         MKLClassifier().fit(pa.table([pa.array([1.0]), pa.array([2.0])], names=["a", "a"]), ["a"])
     with pytest.raises(ValueError, match="must have an index of the names of its samples"):
         Views.join({"a": pl.DataFrame({"a": [1.0]})})
-    monkeypatch.setitem(sys.modules, "narwhals", None)
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(
-        ImportError, match=r"A polars DataFrame needs the package narwhals.*localmkl\[frames\]"
+        ImportError, match=r"A polars DataFrame needs the package pyarrow.*localmkl\[frames\]"
     ):
         MKLClassifier().fit(pl.DataFrame({"a": [1.0, 2.0]}), ["a", "b"])
 

@@ -6,10 +6,10 @@ import sys
 import numpy as np
 import pytest
 
-from localmkl import CLMKLClassifier, CLMKLRegressor, GramStack, HLMKLClassifier, MKLClassifier
+from localmkl import CLMKLClassifier, HLMKLClassifier, MKLClassifier
 from localmkl.calibration import reliability
 from localmkl.datasets import load_splice, make_localized
-from localmkl.explain import decision_part, kernel_shares, logo_heights, position_contributions, sample_map
+from localmkl.explain import decision_part, effects, kernel_shares, logo_heights, position_contributions
 from localmkl.kernels import Linear, WeightedDegree
 
 pytest.importorskip("matplotlib", reason="plots need matplotlib, the extra localmkl[plots]")
@@ -53,79 +53,22 @@ def test_weights_are_the_shares_of_the_clusters(local):
     ax = own_axes()
     assert plots.plot_weights(local[0], ax=ax) is ax
     np.testing.assert_allclose(ax.images[0].get_array(), 100 * kernel_shares(local[0]))
-    assert ax.get_xlabel() == "kernel (Linear)"
-    assert ax.get_xticklabels()[1].get_text() == "columns 4 to 7"
+    assert ax.get_ylabel() == "cluster"
+    assert ax.get_xticklabels()[1].get_text() == "4:8"
 
 
-def test_memberships_fill_every_column(local):
+def test_effects_are_numbers_in_cells_and_those_that_are_not_sure_are_pale(local):
     model, X, _ = local
-    ax = plots.plot_memberships(model, X, ax=own_axes())
-    heights = np.array([[bar.get_height() for bar in bars] for bars in ax.containers])
-    assert heights.shape == (3, 90)
-    np.testing.assert_allclose(heights.sum(axis=0), 1.0)
-    main = heights.argmax(axis=0)
-    assert (np.diff(main) >= 0).all()
-    assert (np.sort(main) == np.sort(model.memberships(X).argmax(axis=1))).all()
-
-
-@pytest.mark.parametrize("color_by", ["cluster", "target", "prediction"])
-def test_the_map_shows_every_sample_in_the_colour_of_its_group(local, color_by):
-    model, X, y = local
-    ax = plots.plot_map(model, X, y=y, color_by=color_by, ax=own_axes())
-    groups = {"cluster": model.memberships(X).argmax(axis=1), "target": y, "prediction": model.predict(X)}
-    expected = sample_map(model, X).coordinates
-    for drawn, group in zip(ax.collections, np.unique(groups[color_by]), strict=True):
-        np.testing.assert_allclose(drawn.get_offsets(), expected[groups[color_by] == group])
-
-
-def test_the_map_by_kernel_shows_contributions(local):
-    model, X, _ = local
-    ax = plots.plot_map(model, X, color_by=1, ax=own_axes())
-    np.testing.assert_allclose(ax.collections[0].get_array(), model.contributions(X).sum(axis=1)[:, 1])
-
-
-def test_the_map_of_a_regression_has_a_scale():
-    X, y = make_localized(50, regression=True, random_state=0)[:2]
-    model = CLMKLRegressor(random_state=0).fit(X, y)
-    ax = plots.plot_map(model, y=y, color_by="target", ax=own_axes())
-    np.testing.assert_allclose(ax.collections[0].get_array(), y)
-
-
-def test_the_map_says_what_it_lacks(local):
-    model, X, _ = local
-    with pytest.raises(ValueError, match="`y` must be given to colour the map by the target"):
-        plots.plot_map(model, X, color_by="target")
-    with pytest.raises(ValueError, match="`color_by` must be one of"):
-        plots.plot_map(model, X, color_by="view 1")
-
-
-def test_precomputed_kernels_can_be_mapped():
-    X, y = make_localized(40, random_state=0)[:2]
-    stack = GramStack([X @ X.T])
-    model = CLMKLClassifier("precomputed", n_clusters=2, random_state=0).fit(stack, y)
-    ax = plots.plot_map(model, train=stack, ax=own_axes())
-    assert sum(len(drawn.get_offsets()) for drawn in ax.collections) == 40
-
-
-def test_convergence_draws_the_history(local):
-    ax = plots.plot_convergence(local[0], ax=own_axes())
-    primal, dual = ax.lines
-    np.testing.assert_array_equal(primal.get_ydata(), local[0].history_["primal"])
-    np.testing.assert_array_equal(dual.get_ydata(), local[0].history_["dual"])
-
-
-def test_learning_curves_have_a_line_for_each_model(local):
-    model, X, y = local
-    ax = plots.plot_learning_curves(
-        {"CLMKL": model, "MKL": MKLClassifier(model.kernels)},
-        X,
-        y,
-        train_sizes=(0.5, 1.0),
-        cv=3,
-        ax=own_axes(),
-    )
-    assert [line.get_label() for line in ax.lines] == ["CLMKL", "MKL"]
-    assert [len(line.get_xdata()) for line in ax.lines] == [2, 2]
+    found = effects(model, X[60:])
+    sure = np.zeros((3, 6), dtype=bool)
+    sure[1, 2] = True
+    ax = plots.plot_effects(found, sure=sure, ax=own_axes())
+    drawn, within = ax.images[0].get_array(), 100 * found.within[0]
+    np.testing.assert_allclose(drawn[1, 2], within[1, 2])
+    np.testing.assert_allclose(drawn[0], within[0] / 4)
+    assert [text.get_text() for text in ax.texts] == [f"{value:.0f}" for value in within.ravel()]
+    with pytest.raises(ValueError, match="`decision` must be one of '1', got '7'"):
+        plots.plot_effects(found, decision="7")
 
 
 def test_reliability_draws_the_bins_of_every_model(local):
@@ -140,15 +83,6 @@ def test_reliability_draws_the_bins_of_every_model(local):
         np.testing.assert_allclose([ends[:, 1] for ends in bars.get_segments()], np.c_[bins.low, bins.high])
     with pytest.raises(AttributeError, match="predict_proba needs loss='log_loss'"):
         plots.plot_reliability(local[0], X[40:], y[40:], ax=own_axes())
-
-
-def test_positions_are_the_spread_of_contributions(splice):
-    model, X, _ = splice
-    ax = plots.plot_positions(model, X, ax=own_axes())
-    values = decision_part(model, position_contributions(model, X))
-    main = model.memberships(X).argmax(axis=1)
-    for j, line in enumerate(ax.lines):
-        np.testing.assert_allclose(line.get_ydata(), values[main == j].std(axis=0))
 
 
 def test_a_logo_has_a_letter_for_every_height_and_finds_the_donor_motif(splice):
@@ -198,24 +132,9 @@ def test_known_groups_and_what_they_share_are_drawn_by_name(splice):
     model = HLMKLClassifier([WeightedDegree(1), WeightedDegree(3)], gate="groups", shared=0.5)
     model.fit(X, y, groups=groups)
 
-    def told(legend):
-        return [text.get_text() for text in legend.get_texts()]
-
     weights = plots.plot_weights(model, ax=own_axes())
     assert [label.get_text() for label in weights.get_yticklabels()] == ["shared", "human", "mouse"]
-    bands = plots.plot_memberships(model, X, groups=groups, ax=own_axes())
-    assert told(bands.get_legend()) == ["shared", "human", "mouse"]
-    np.testing.assert_allclose([bar.get_height() for bar in bands.containers[0]], 0.5)
-    mapped = plots.plot_map(model, X, groups=groups, ax=own_axes())
-    assert [len(drawn.get_offsets()) for drawn in mapped.collections] == [40, 40]
-    assert told(mapped.get_legend()) == ["human", "mouse"]
-    positions = plots.plot_positions(model, X, groups=groups, ax=own_axes())
-    assert told(positions.get_legend()) == ["human", "mouse"]
     logo = plots.plot_logo(model, X, label="donor", cluster="mouse", groups=groups, ax=own_axes())
     assert logo.get_title() == "What speaks for donor in mouse"
     with pytest.raises(ValueError, match="`cluster` must be one of 'human', 'mouse', got 'zebra'"):
         plots.plot_logo(model, X, cluster="zebra", groups=groups)
-    curves = plots.plot_learning_curves(
-        model, X, y, groups=groups, train_sizes=[0.8, 1.0], cv=2, ax=own_axes()
-    )
-    assert np.isfinite(curves.lines[0].get_ydata()).all()

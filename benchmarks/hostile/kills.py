@@ -272,7 +272,7 @@ def serve():
     """Fork a process for each request, and say how those before have ended."""
     for name in ("pandas", "localmkl.backends.compiled"):
         import_module(name)
-    for name in ("cli.train", "model_selection", "report.sections"):
+    for name in ("cli.training", "model_selection", "report.sections"):
         import_module(f"localmkl.{name}")
     _warm_up()
     for line in sys.stdin:

@@ -99,7 +99,7 @@ def _model(rng):
 
 def _targets(rng, n_rows, regression):
     if regression:
-        size = rng.choice([0.0, 1e-12, 1.0, 1.0, 1.0, 1e12, 1e30])
+        size = rng.choice([0.0, 1e-12, 1.0, 1.0, 1.0, 1e12, 1e12])
         return size * rng.normal(size=n_rows).round(int(rng.integers(4)))
     n_classes = int(rng.choice([2, 2, 2, 3, 5, 12]))
     shares = rng.dirichlet(np.full(n_classes, rng.choice([0.3, 10.0])))
@@ -182,7 +182,7 @@ def _shown(rng, way, rows, targets):
     if isinstance(rows, GramStack):  # new rows are copies of some, as read from another file
         chosen = rng.integers(n_rows, size=1 if way == "one" else max(1, n_rows // 2))
         block = rows.to_array()[:, chosen]
-        block = block[:, :, 1:] if way == "columns" else block * (1e30 if way == "huge" else 1.0)
+        block = block[:, :, 1:] if way == "columns" else block * (1e12 if way == "huge" else 1.0)
         return GramStack(block), targets[chosen]
     chosen = rng.integers(n_rows, size={"one": 1, "some": max(1, n_rows // 2)}.get(way, 9))
     kind = "sequences" if isinstance(rows, list) else "frame" if hasattr(rows, "iloc") else "table"
@@ -195,7 +195,7 @@ def _shown(rng, way, rows, targets):
         return [text[:-2] if way == "columns" else text for text in new], targets[chosen]
     if way == "columns":
         new = new.iloc[:, :2] if kind == "frame" else new[:, :2]
-    return (new * 1e30 if way == "huge" else new), targets[chosen]
+    return (new * 1e12 if way == "huge" else new), targets[chosen]
 
 
 def _other_targets(rng, y):

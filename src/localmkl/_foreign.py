@@ -3,12 +3,12 @@
 They are known by the package that made them: none is imported to find out that rows are something else.
 """
 
+from decimal import Decimal
 from importlib import import_module
 
 FRAMES = {
     "polars": ("DataFrame", "LazyFrame", "Series"),
     "pyarrow": ("Table", "RecordBatch", "ChunkedArray"),
-    "narwhals": ("DataFrame", "LazyFrame", "Series"),
 }
 """Package: the frames and columns in it that are read as those of pandas."""
 
@@ -54,23 +54,22 @@ def as_pandas(X):
     name = f"{type(X).__module__.partition('.')[0]} {type(X).__name__}"
     if hasattr(X, "collect"):
         raise ValueError(f"The rows must be in memory, got a {name}; call its `collect()` first.")
-    nw, _, pa = (
-        import_extra(package, f"A {name}", "frames") for package in ("narwhals", "pandas", "pyarrow")
-    )
-    frame = pa.Table.from_batches([X]) if isinstance(X, pa.RecordBatch) else X
-    names = getattr(frame, "column_names", [])
+    for package in ("pandas", "pyarrow"):
+        import_extra(package, f"A {name}", "frames")
+    names = getattr(X, "column_names", [])
     twice = [column for column in names if names.count(column) > 1] if len(set(names)) < len(names) else []
     if twice:
         raise ValueError(f"The columns of a {name} must have different names, got {twice[0]!r} twice.")
-    return _floating(nw, nw.from_native(frame, eager_only=True, allow_series=True)).to_pandas()
+    frame = X.to_pandas()
+    if frame.ndim == 1:
+        return _floating(frame).rename(frame.name or "")
+    return frame.assign(**{column: _floating(frame[column]) for column in frame.select_dtypes(object)})
 
 
-def _floating(nw, frame):
-    """Return a frame or column whose decimal numbers, which are objects to NumPy, are floating-point ones."""
-    if isinstance(frame, nw.Series):
-        return frame.cast(nw.Float64) if frame.dtype == nw.Decimal else frame
-    decimals = [column for column, dtype in frame.schema.items() if dtype == nw.Decimal]
-    return frame.with_columns(nw.col(*decimals).cast(nw.Float64)) if decimals else frame
+def _floating(column):
+    """Return a column whose decimal numbers, which are objects to pandas, are floating-point ones."""
+    there = column.dropna() if column.dtype == object else ()
+    return column.astype(float) if len(there) and isinstance(there.iloc[0], Decimal) else column
 
 
 def annotated_rows(name, X):

@@ -60,9 +60,7 @@ def run_demo(
     console.print(_weights_table("CLMKL", models["CLMKL"]))
     console.print("MKL must give one answer to 'which view matters?'; CLMKL gives one for each cluster.\n")
     title = "Three clusters, each with its own informative view"
-    path = write_report(
-        models["CLMKL"], report, X_test, y_test, train=(X, y), title=title, random_state=seed
-    )
+    path = write_report(models["CLMKL"], report, X_test, y_test, train=(X, y), title=title, random_state=seed)
     text = f"The model as a report: {Path(path).resolve()}"
     console.print(text, soft_wrap=True, highlight=False, markup=False)
     return models

@@ -1,4 +1,4 @@
-"""Where results come from: version, commit, machine and date."""
+"""The origin of results: version, commit, machine and date."""
 
 import os
 import platform

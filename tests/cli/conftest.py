@@ -20,10 +20,10 @@ def call(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
     def run(*arguments, code=0, bare=True):
-        """Run a command; a `bare` fit does not search unless the command says so."""
+        """Run a command; a `bare` fit neither searches nor judges unless the command asks for it."""
         arguments = [str(argument) for argument in arguments]
         if bare and arguments[0] == "fit" and "--tune" not in arguments:
-            arguments.append("--no-tune")
+            arguments += ["--no-tune"] if "--folds" in arguments else ["--no-tune", "--folds", "0"]
         result = CliRunner().invoke(app, arguments)
         assert result.exit_code == code, (result.output, result.exception)
         return SimpleNamespace(

@@ -86,8 +86,9 @@ def test_codes_are_numbers_unless_they_are_named_as_categories(cohort):
     assert any("read as numbers: cp; --categories cp" in said for said in content.said)
     content = read(categories=("cp",))
     assert set(content.rows["cp"]) == {"1", "2", "3", "4"}
+    assert "cp" in content.used().rows
     assert not any("--categories" in said for said in content.said)
-    with pytest.raises(ValueError, match="must have the column 'agee' of --categories.*did you mean 'age'"):
+    with pytest.raises(ValueError, match=r"must have the column 'agee' of --categories.*did you mean 'age'"):
         read(categories=("agee",))
 
 
@@ -110,6 +111,13 @@ def test_fit_and_predict_take_gaps_without_options(call, cohort):
     assert "Left out (holds dates): admitted" in said.err
     call("predict", "model.localmkl", "new.csv", "--out", "p.csv")
     assert len(pd.read_csv("p.csv")) == NEW
+
+
+def test_numbers_that_may_stand_for_gaps_are_said(tmp_path):
+    frame = pd.DataFrame({"bp": [120, -9, 131, -9], "change": [-9, -3, 4, 1], "state": ["sick", "well"] * 2})
+    frame.to_csv(tmp_path / "heart.csv", index=False)
+    content = read_labelled(tmp_path / "heart.csv", Asked(target="state"))
+    assert "-9 may stand for a gap in bp; if so, leave these fields empty." in content.notes
 
 
 def test_a_slip_in_a_column_of_numbers_is_named_with_its_line(cohort):

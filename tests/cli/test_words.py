@@ -1,84 +1,55 @@
-"""Kernels in words."""
+"""The words for kernels, values and losses."""
 
 import inspect
-from dataclasses import fields
 
 import pytest
 
 from localmkl import kernels
-from localmkl.cli.words import (
-    CLASS_LOSSES,
-    KERNELS,
-    LOSS_OPTIONS,
-    NUMBER_LOSSES,
-    parse_kernels,
-    parse_values,
-)
-from localmkl.kernels.alphabets import guess_alphabet
-from localmkl.solvers.losses import CLASSIFICATION, REGRESSION
+from localmkl.cli.voice import Misuse
+from localmkl.cli.words import losses, parse_grids, parse_kernels, parse_losses, parse_values
+
+NOT_FOR_FILES = {"Kernel", "Precomputed"}
 
 
-def made(spec):
-    return [kernel for wanted in parse_kernels(spec) for kernel in wanted.make()]
-
-
-def test_every_kernel_of_the_package_has_a_word():
-    public = {name: getattr(kernels, name) for name in kernels.__all__}
-    concrete = {
-        name
-        for name, kind in public.items()
-        if inspect.isclass(kind) and issubclass(kind, kernels.Kernel) and not inspect.isabstract(kind)
-    }
-    assert {name for name, _ in KERNELS.values()} == concrete - {"CallableKernel", "SequenceKernel"}
-
-
-@pytest.mark.parametrize("word", KERNELS)
+@pytest.mark.parametrize("word", kernels.KERNEL_WORDS)
 def test_every_word_makes_its_kernel(word):
-    name, own = KERNELS[word]
-    [kernel] = made(word)
-    assert type(kernel).__name__ == name
-    assert own is None or own in kernel.get_params()
-
-
-def test_every_loss_of_the_package_has_its_option_and_its_parameters_theirs():
-    assert (tuple(CLASSIFICATION), tuple(REGRESSION)) == (CLASS_LOSSES, NUMBER_LOSSES)
-    owners: dict = {}
-    for name, kind in REGRESSION.items():
-        for field in fields(kind):
-            owners.setdefault(field.name, []).append(name)
-    assert {name: list(losses) for name, losses in LOSS_OPTIONS.items()} == owners
-    assert not any(fields(kind) for kind in CLASSIFICATION.values())
+    kind, own = kernels.KERNEL_WORDS[word]
+    [wanted] = parse_kernels(word)
+    [kernel] = wanted.make(alphabet="dna", standardize=True, impute=None)
+    assert type(kernel).__name__ == kind
+    assert own is None or own in inspect.signature(type(kernel)).parameters
 
 
 def test_values_ranges_and_parameters():
-    assert [k.degree for k in made("wd:1-3,7")] == [1, 2, 3, 7]
-    [kernel] = made("rbf gamma=median factor=1/4 standardize=True")
-    assert (kernel.gamma, kernel.factor, kernel.standardize) == ("median", 0.25, True)
-    assert parse_kernels('rbf columns="a b,c"')[0].parameters == {"columns": "a b,c"}
-    assert [wanted.word for wanted in parse_kernels("rbf; ; linear;")] == ["rbf", "linear"]
+    [wanted] = parse_kernels("rbf:0.1,1/4 columns='a b*,c' standardize=false")
+    first, second = wanted.make(standardize=True)
+    assert (first.factor, second.factor) == (0.1, 0.25)
+    assert first.columns == "a b*,c"
+    assert first.standardize is False
+    assert parse_values("1-3,5,4/3,median") == [1, 2, 3, 5, 4 / 3, "median"]
+    with pytest.raises(ValueError, match="too many values; at most 1000"):
+        parse_values("1-99999")
 
 
 def test_each_is_one_kernel_for_each_pattern():
-    assert parse_kernels("linear each=a_*,b") == parse_kernels("linear columns=a_*; linear columns=b")
-    assert parse_kernels("wd:2 each=x,y") == parse_kernels("wd:2 column=x; wd:2 column=y")
+    found = parse_kernels("linear; rbf:1,2 each=a_*,b_*")
+    assert [wanted.parameters.get("columns") for wanted in found] == [None, "a_*", "b_*"]
+    assert [len(wanted.make()) for wanted in found] == [1, 2, 2]
 
 
 def test_numbers_stay_what_they_are():
-    assert parse_values("1,1.0,1e-3,4/3,-2,none,x") == [1, 1.0, 0.001, 4 / 3, -2, None, "x"]
-    assert [type(value) for value in parse_values("1,1.0")] == [int, float]
+    assert parse_grids({"C": "0.1, 1", "p": "inf,4/3", "n_clusters": None}) == {
+        "C": [0.1, 1],
+        "p": [float("inf"), 4 / 3],
+    }
+    for text in ("much", "", "inf", "1,x"):
+        with pytest.raises(Misuse, match="--C must be a number or a list of numbers"):
+            parse_grids({"C": text})
 
 
-def test_names_tell_kernels_apart():
-    assert [name for wanted in parse_kernels("rbf:0.1,1 columns=a_*; linear") for name in wanted.names()] == [
-        "rbf 0.1 a_*",
-        "rbf 1 a_*",
-        "linear",
-    ]
-
-
-@pytest.mark.parametrize(
-    ("sequences", "alphabet"),
-    [(["acgt"], "dna"), (["ACGU"], "rna"), (["ACGTN-"], "dna"), (["MKV"], "protein"), (["AC#"], "protein")],
-)
-def test_alphabets_are_guessed(sequences, alphabet):
-    assert guess_alphabet(sequences) == alphabet
+def test_losses_are_those_of_the_task_and_probabilities_come_first():
+    assert losses(False)[0] == "log_loss"
+    assert parse_losses("hinge,hinge, log_loss", regression=False) == ["hinge", "log_loss"]
+    for loss in losses(True):
+        with pytest.raises(Misuse, match="for classes, got"):
+            parse_losses(loss, regression=False)

@@ -74,9 +74,12 @@ def test_all_kinds_of_real_matrices_are_read(tmp_path, content, expected):
         ("a,b\n1,2\n", r"x\.mtx' is cut short or damaged, or no Matrix Market file"),
         (WORDS[:-6], r"x\.mtx' is cut short or damaged"),
         (WORDS.replace("2 2 4", "9 2 4"), r"x\.mtx' is cut short or damaged"),
-        (WORDS.replace("3 2 3", "3 2 999999999999"), "announces 999999999999 entries"),
-        (BANNER + "coordinate complex general\n1 1 1\n1 1 1 1\n", "must hold real numbers, got complex ones"),
-        (BANNER + "coordinate real general\n0 0 0\n", "must hold rows and columns, got 0 x 0"),
+        (WORDS.replace("3 2 3", "3 2 999999999999"), "is cut short or damaged"),
+        (
+            BANNER + "coordinate complex general\n1 1 1\n1 1 1 1\n",
+            "must hold rows and columns of real numbers",
+        ),
+        (BANNER + "coordinate real general\n0 0 0\n", "must hold rows and columns of real numbers"),
     ],
 )
 def test_a_damaged_matrix_is_named(tmp_path, content, message):
@@ -103,16 +106,6 @@ def test_names_that_do_not_fit_are_said(tmp_path, names, message):
     write(tmp_path, "x.docs", names)
     with pytest.raises(ValueError, match=message):
         read_matrix(path)
-
-
-def test_two_files_of_names_are_not_chosen_from(tmp_path):
-    path = write(tmp_path, "x.mtx", WORDS)
-    write(tmp_path, "x.docs", "a\nb\n")
-    write(tmp_path, "x.names", "b\na\n")
-    with pytest.raises(ValueError, match=r"must have one file of names beside it, got 'x\.docs', 'x\.names'"):
-        read_matrix(path)
-    with pytest.raises(ValueError, match=r"must end in \.mtx, also compressed, got '\.docs'"):
-        read_matrix(tmp_path / "x.docs")
 
 
 def test_three_sources_are_as_their_authors_say():

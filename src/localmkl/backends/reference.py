@@ -12,7 +12,10 @@ TINY_CURVATURE = 1e-12
 
 def submatrix(K, index):
     """Return ``K[index][:, index]`` of a symmetric K, in Fortran order."""
-    return K[np.ix_(index, index)].T
+    out = np.empty((len(index), len(index)))
+    for start in range(0, len(index), 256):  # some rows at a time: no second matrix
+        K[index[start : start + 256]].take(index, axis=1, out=out[start : start + 256], mode="clip")
+    return out.T
 
 
 def solve_svm(K, ridge, y, epsilon, lower, upper, alpha, gradient, tol, max_iter, shrink=True):

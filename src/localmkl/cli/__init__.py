@@ -7,7 +7,7 @@ import typer
 
 import localmkl
 from localmkl.cli.options import LEARNING, READING, SPEAKING, command
-from localmkl.cli.voice import INTERRUPTED, end_on_signals, stop_on_signals
+from localmkl.cli.voice import INTERRUPTED, end, listen, stop
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
 MODEL, WRITING = Path("model.localmkl"), ("out", "force", *SPEAKING)
@@ -149,10 +149,10 @@ def reproduce():
 
 def main():
     """Run the command line."""
-    stop_on_signals()
+    listen(stop)
     try:
         app()
     except KeyboardInterrupt:  # before a command has begun
         raise SystemExit(INTERRUPTED) from None
     finally:
-        end_on_signals()
+        listen(end)

@@ -32,8 +32,8 @@ WRITTEN_NUMBER = re.compile(r"[+-]?[0-9][0-9.]*(?:,[0-9.,]*[0-9]\s*%?|\s*%)")
 MOST_WORDS, ROWS_A_WORD = 20, 5
 """A column of text holds categories if it has at most so many different words, on average in so many rows."""
 
-CODES = range(3, 9)
-"""Numbers of different whole numbers that may be codes of categories."""
+CODES, MOST_LOOKED_AT = range(3, 9), 200
+"""Numbers of different whole numbers that may be codes of categories, if columns are at most so many."""
 
 TYPOS = 0.1
 """Share of cells that are words up to which a column is clearly meant to hold numbers: an error names one."""
@@ -191,17 +191,22 @@ def identifiers(frame):
 
 def codes(frame):
     """Return the columns of few different whole numbers, which may be codes of categories."""
-    numeric = numeric_names(frame)
-    table = frame[numeric].to_numpy(dtype=float, na_value=np.nan)
-    near = np.nanmax(table, axis=0) - np.nanmin(table, axis=0) <= MOST_WORDS if numeric else []
-    found = [
+    names = numeric_names(frame)
+    different = {name: frame[name].dropna().unique() for name in names if len(names) <= MOST_LOOKED_AT}
+    return [
         name
-        for name, column in zip(np.array(numeric)[near].tolist(), table[:, near].T, strict=True)
-        if len(values := np.unique(column[~np.isnan(column)])) in CODES
-        and np.all(values % 1 == 0)
-        and len(values) * ROWS_A_WORD <= len(frame)
+        for name, values in different.items()
+        if len(values) in CODES and len(values) * ROWS_A_WORD <= len(frame) and (values % 1 == 0).all()
     ]
-    return found if len(found) <= MOST_WORDS else []  # genotypes, for instance, come in thousands
+
+
+def gap_codes(frame):
+    """Return columns by the number that may stand for a gap in them: -9, -99 ..., if no other is negative."""
+    found: dict[int, list] = {}
+    for name, low in frame[numeric_names(frame)].min().items():
+        if low in (-9, -99, -999, -9999) and not ((frame[name] < 0) & (frame[name] != low)).any():
+            found.setdefault(int(low), []).append(name)
+    return found
 
 
 def remarks(content):
@@ -213,7 +218,10 @@ def remarks(content):
         if why == NAMES and content.names is not None:
             hint = ""
         found.append(f"Left out ({why}): {listed(names)}{hint}.")
-    if maybe := codes(content.used().rows):
+    frame = content.used().rows
+    for mark, names in gap_codes(frame).items():
+        found.append(f"{mark} may stand for a gap in {listed(names)}; if so, leave these fields empty.")
+    if maybe := codes(frame):
         found.append(
             f"Few different whole numbers, read as numbers: {listed(maybe)}; --categories "
             f"{shlex.quote(','.join(maybe))} reads them as categories."
@@ -231,6 +239,8 @@ def as_read(content, columns, kernels):
         Of the training rows.
     kernels : list of Kernel
     """
+    from localmkl.kernels.defaults import columns_read
+
     columns = list(columns)
     missing = [name for name in columns if name not in content.rows.columns]
     if missing:
@@ -239,11 +249,12 @@ def as_read(content, columns, kernels):
             f"it has {listed(content.rows.columns)}{meant(missing[0], content.rows.columns)}"
         )
     plain = [kernel for kernel in kernels if not kernel.takes_text]
-    numeric = columns_of(plain, columns)
-    unfilled = columns_of([kernel for kernel in plain if not kernel.takes_missing], columns)
+    vector = [kernel for kernel in plain if hasattr(kernel, "columns")]
+    numeric = columns_read(vector, columns)
+    unfilled = columns_read([kernel for kernel in vector if not kernel.takes_missing], columns)
     gaps = [name for name in numeric if name not in unfilled]
     frame = as_numbers(content, content.rows[columns], numeric, gaps=gaps)
-    for name in columns_of([kernel for kernel in kernels if kernel.takes_text], columns):
+    for name in columns_read([kernel for kernel in kernels if kernel.takes_text], columns):
         if name not in numeric:
             frame[name] = _words(frame[name])
     for name in (kernel.column for kernel in plain if hasattr(kernel, "column")):
@@ -251,20 +262,6 @@ def as_read(content, columns, kernels):
             if not isinstance(cell, str):
                 _refuse(content, name, row, "sequences")
     return replace(content, rows=frame, left_out={})
-
-
-def columns_of(kernels, columns):
-    """Return those of all `columns` that kernels read, sequences left out."""
-    found: dict[str, None] = {}
-    for kernel in kernels:
-        if hasattr(kernel, "columns"):
-            given = list(columns) if kernel.columns is None else kernel.columns
-            given = [given] if isinstance(given, str | int) else given
-            given = list(columns)[given] if isinstance(given, slice) else given
-            found |= dict.fromkeys(columns[name] if isinstance(name, int) else name for name in given)
-        elif kernel.takes_text and kernel.column is not None:
-            found[kernel.column] = None
-    return list(found)
 
 
 def as_numbers(content, frame, columns, gaps=()):
@@ -295,5 +292,6 @@ def _refuse(content, name, row, expected):
     came = content.rows[name].iloc[row] if came is None else came  # files that know types have no text
     raise ValueError(
         f"{str(content.path)!r}, {place}: the column {name!r} must hold {expected}, got "
-        f"{'an empty field' if _is_gap(came, WORD_GAP) else repr(came)}; correct it, or do without the column."
+        f"{'an empty field' if _is_gap(came, WORD_GAP) else repr(came)}; correct it, or do without the "
+        "column."
     )

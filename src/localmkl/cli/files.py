@@ -330,9 +330,10 @@ def read_labelled(path, asked):
     if len(without) > MOST_UNLABELLED * len(content):
         refuse_gap(content, asked, "target", without[0])
     if len(without):
-        names = [f"row {row}" for row in without] if content.names is None else content.names[without]
+        first = f"{len(without)} rows, the first in {content.place(without[0], None)[0]}"
+        who = first if content.names is None else counted(content.names[without])
         content = content.take(np.delete(np.arange(len(content)), without))
-        content = replace(content, said=(f"Left out, without a label: {counted(names)}.",))
+        content = replace(content, said=(f"Left out, without a label: {who}.",))
     content = replace(content, y=as_labels(content.y.tolist()))
     if content.groups is not None and None in content.groups.tolist():
         refuse_gap(content, asked, "groups", content.groups.tolist().index(None))

@@ -110,9 +110,7 @@ def read_joined(files, asked, *, labelled):
     numbers, said = _samples(found, parts, labels if labelled else None)
     without = [name for name in numbers if labelled and asked.groups is not None and name not in groups]
     if without:
-        raise ValueError(
-            f"Every sample must have a group, {asked.groups!r} names none for {counted(without)}."
-        )
+        raise ValueError(f"Every sample must have a group, {asked.groups!r} has none of {counted(without)}.")
     views = {}
     for view, part in parts.items():
         rows = np.array([row for row, name in enumerate(part.names) if name in numbers], dtype=int)
@@ -160,8 +158,8 @@ def _read(view, path, asked):
         if wrong:
             place, _ = part.place(part.names.tolist().index(wrong[0]), None)
             raise ValueError(
-                f"{str(path)!r}, {place}: every row must have a name, which comes once, got {listed(wrong)}; keep "
-                "one row of each."
+                f"{str(path)!r}, {place}: every row must have a name, which comes once, got {listed(wrong)}; "
+                "keep one row of each."
             )
     return found
 
@@ -182,7 +180,7 @@ def _read_omics(view, path, asked):
         found[view if own == "X" else own] = part  # the one view of an .h5ad file is called as the file
     y, groups = (written(obs[name]) if name in obs.columns else None for name in (asked.target, asked.groups))
     if y is not None or groups is not None:
-        found[f"obs of {path.name}"] = Content(path, TABLE, None, y, names, groups=groups)
+        found[f"obs of {path.name}"] = Content(path, TABLE, None, y, names, groups=groups, obs=known)
     return found
 
 
@@ -218,8 +216,8 @@ def _samples(found, parts, labels):
         if set(chosen).isdisjoint(part.names):
             raise ValueError(
                 f"No row of {str(part.path)!r} ({listed(part.names, 3)}) belongs to a sample with a label "
-                f"({listed(labels or (), 3)}); names must be equal letter by letter, and rows of other samples "
-                "are put into one file."
+                f"({listed(labels or (), 3)}); names must be equal letter by letter, and rows of other "
+                "samples are put into one file."
             )
     said = [f"Left out, in no file but that of the labels: {counted(lonely)}."] if lonely else []
     said += [f"Left out, without a label: {counted(without)}."] if without else []

@@ -1,14 +1,13 @@
 """The kernels for a data file: those that words ask for, or the default ones of `localmkl.kernels`."""
 
-import re
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from typing import Any
 
 from localmkl._checks import listed
 from localmkl._spelling import meant
-from localmkl.cli.columns import as_read, columns_of, numeric_names, word_names
-from localmkl.cli.files import GRAMS, MATRIX, SEQUENCES, TABLE, Content
+from localmkl.cli.columns import as_read, numeric_names, word_names
+from localmkl.cli.files import GRAMS, MATRIX, TABLE, Content
 from localmkl.cli.voice import Misuse
 from localmkl.cli.words import parse_kernels
 
@@ -26,8 +25,6 @@ class Chosen:
         What the clusters are found in: a kernel of its own, or the number of one of the kernels.
     content : Content
         Of a table, only the columns that are used, numbers where kernels need numbers.
-    said : str
-        The kernels in words.
     unread : list of str
         Views that no kernel reads.
     """
@@ -36,8 +33,12 @@ class Chosen:
     names: list[str] | None
     gate: Any
     content: Content
-    said: str
     unread: list[str] = field(default_factory=list)
+
+    @property
+    def said(self):
+        """The kernels in words."""
+        return f"{self.content.rows.n_kernels} of the file" if self.names is None else listed(self.names)
 
 
 def choose_kernels(content, spec=None, gate=None, impute="median"):
@@ -52,142 +53,112 @@ def choose_kernels(content, spec=None, gate=None, impute="median"):
     impute : {"median", "mean", "none"}
         What gaps in columns of numbers are filled with.
     """
-    number = None if gate is None else re.fullmatch(r"\s*([0-9]{1,9})\s*", gate)
-    if content.kind == GRAMS:
-        if spec is not None or (gate is not None and number is None):
-            raise Misuse("The kernels of the file are computed already; --gate may name one by its number.")
-        n_kernels = content.rows.n_kernels
-        chosen = Chosen("precomputed", None, None, content, f"{n_kernels} kernel matrices of the file")
-    else:
-        chosen = _chosen(
-            content, spec, gate if number is None else None, None if impute == "none" else impute
-        )
-        n_kernels = len(chosen.kernels)
-    if number is None:
-        return chosen
-    if not 1 <= int(number[1]) <= n_kernels:
-        raise Misuse(f"--gate must be the number of one of the {n_kernels} kernels, from 1, got {gate}.")
-    return replace(chosen, gate=int(number[1]) - 1)
-
-
-def _chosen(content, spec, gate, impute):
-    """Return the kernels for tables, sequences, matrices, or several of them."""
     from localmkl.kernels import default_kernels, short_names
 
-    if spec is None:
-        kernels = default_kernels(content.used().rows, impute=impute)
+    number = int(gate) if gate is not None and gate.strip().isdecimal() else None
+    impute = None if impute == "none" else impute
+    if content.kind == GRAMS:
+        if spec is not None or gate is not None is number:
+            raise Misuse("The kernels of the file are computed already; --gate may name one by its number.")
+        chosen, n_kernels = Chosen("precomputed", None, None, content), content.rows.n_kernels
     else:
-        kernels = [kernel for wanted in parse_kernels(spec) for kernel in _make(content, wanted, impute)]
-    gates = (
-        []
-        if gate is None
-        else [one for wanted in parse_kernels(gate) for one in _make(content, wanted, impute)]
-    )
-    if len(gates) > 1:
-        raise Misuse(f"--gate must be one kernel, got {len(gates)}.")
-    content, unread = with_used(content, [*kernels, *gates])
-    content, lonely = content.without_lonely()
-    names = short_names(kernels)
-    said = listed(names) + (f"; left out, in no view that is read: {listed(lonely)}" if lonely else "")
-    said += f"; not read: {listed(unread)}" if unread else ""
-    return Chosen(kernels, names, gates[0] if gates else None, content, said, unread)
-
-
-def _make(content, wanted, impute):
-    """Return the kernels that words ask for, on the rows of their view."""
-    view = wanted.parameters.get("view")
-    if content.parts is None and view is not None:
-        raise ValueError(f"view= of the kernel {wanted.word!r} is for several files, got one.")
-    part = content if content.parts is None else content.parts.get(view)
-    if part is None:
-        raise ValueError(
-            f"The kernel {wanted.word!r} must name its view as view=NAME, one of "
-            f"{listed(list(content.parts))}, got {view!r}{meant(view or '', content.parts)}"
+        content = content.used() if spec is None else content
+        kernels = (
+            default_kernels(content.rows, impute=impute) if spec is None else _made(content, spec, impute)
         )
-    return _on_columns(part, wanted, impute) if part.kind == TABLE else _on_rows(part, wanted)
+        gates = [] if gate is None or number is not None else _made(content, gate, impute)
+        if len(gates) > 1:
+            raise Misuse(f"--gate must be one kernel, got {len(gates)}.")
+        content, unread = _with_used(content, [*kernels, *gates])
+        content, n_kernels = content.without_lonely()[0], len(kernels)
+        chosen = Chosen(kernels, short_names(kernels), gates[0] if gates else None, content, unread)
+    if number is None:
+        return chosen
+    if not 1 <= number <= n_kernels:
+        raise Misuse(f"--gate must be the number of one of the {n_kernels} kernels, from 1, got {gate}.")
+    return replace(chosen, gate=number - 1)
 
 
-def _on_rows(content, wanted):
+def _made(content, spec, impute):
+    """Return the kernels that words ask for, each on the rows of its view."""
+    kernels = []
+    for wanted in parse_kernels(spec):
+        view = wanted.parameters.get("view")
+        part = content if content.parts is None and view is None else (content.parts or {}).get(view)
+        if part is None:
+            raise ValueError(
+                f"view= of the kernel {wanted.word!r} must name one of several files, "
+                f"{listed(list(content.parts or {})) or 'here there is one'}, got {view!r}"
+                f"{meant(view or '', content.parts or {})}"
+            )
+        kernels += (_on_columns if part.kind == TABLE else _on_rows)(part, wanted, impute)
+    return kernels
+
+
+def _on_rows(content, wanted, impute):
     """Return kernels on sequences or on a sparse matrix, whose columns have no names."""
     from localmkl.kernels.alphabets import guess_alphabet
 
-    if wanted.is_vector and content.kind == SEQUENCES:
-        raise ValueError(f"{str(content.path)!r} holds sequences, but {wanted.word!r} needs numeric columns.")
-    if content.kind == MATRIX and not (wanted.is_vector or wanted.word == "tfidf"):
-        raise ValueError(f"{str(content.path)!r} holds numbers, but {wanted.word!r} needs sequences.")
-    for name in ("columns", "column"):
-        if name in wanted.parameters:
-            raise ValueError(
-                f"{str(content.path)!r} has no columns with names; leave out {name}= of the kernel "
-                f"{wanted.word!r}."
-            )
-    return wanted.make(**({} if content.kind == MATRIX else {"alphabet": guess_alphabet(content.rows)}))
+    on_numbers = wanted.is_vector or (content.kind == MATRIX and wanted.word == "tfidf")
+    if on_numbers != (content.kind == MATRIX) or {"columns", "column"} & set(wanted.parameters):
+        holds = "numbers" if content.kind == MATRIX else "sequences"
+        raise ValueError(
+            f"{str(content.path)!r} holds {holds} without names of columns, which the kernel {wanted.word!r} "
+            "needs, or cannot read; choose another kernel."
+        )
+    return wanted.make(**({} if on_numbers else {"alphabet": guess_alphabet(content.rows)}))
 
 
 def _on_columns(content, wanted, impute):
     """Return kernels on columns of a table."""
     from localmkl.kernels.alphabets import guess_alphabet
 
-    frame = content.rows
+    frame, columns = content.rows, wanted.parameters.get("columns")
     if wanted.is_vector:
-        fill = "most_frequent" if wanted.word == "overlap" and impute else impute
-        found = replace(wanted, parameters={**wanted.parameters, "columns": _matching(content, wanted)})
-        return found.make(standardize=True, impute=fill)
-    column, what = wanted.parameters.get("column"), "texts" if wanted.word == "tfidf" else "sequences"
+        words = wanted.word == "overlap"
+        if columns in (None, "*"):
+            names = [
+                name
+                for name in (word_names if words else numeric_names)(frame)
+                if name not in content.left_out
+            ]
+        else:
+            names = [name for pattern in columns.split(",") for name in _matching(content, wanted, pattern)]
+        if not names:
+            raise ValueError(
+                f"{str(content.path)!r} has no columns for the kernel {wanted.word!r}; name some."
+            )
+        found = replace(wanted, parameters={**wanted.parameters, "columns": list(dict.fromkeys(names))})
+        return found.make(standardize=True, impute="most_frequent" if words and impute else impute)
     text = frame.columns.difference(numeric_names(frame), sort=False).tolist()
-    column = text[0] if column is None and len(text) == 1 else column
-    if column not in frame.columns:
-        came = "none" if column is None else repr(column)
-        raise ValueError(
-            f"The kernel {wanted.word!r} must name a column of {what} as column=NAME, got {came}; "
-            f"{str(content.path)!r} has {listed(frame.columns)}{meant(column or '', frame.columns)}"
-        )
+    column = wanted.parameters.get("column", text[0] if len(text) == 1 else None)
+    _matching(content, wanted, column or "column=NAME")
     found = replace(wanted, parameters={**wanted.parameters, "column": column})
     return found.make(alphabet=guess_alphabet(frame[column]))
 
 
-def _matching(content, wanted):
-    """Return the columns that the patterns of a kernel name, each once; without patterns all it can read."""
-    frame, patterns = content.rows, wanted.parameters.get("columns")
-    if patterns in (None, "*"):
-        names = word_names(frame) if wanted.word == "overlap" else numeric_names(frame)
-        chosen = [name for name in names if name not in content.left_out]
-        if not chosen:
-            what = "columns of few different words" if wanted.word == "overlap" else "numeric columns"
-            raise ValueError(
-                f"{str(content.path)!r} has no {what} for the kernel {wanted.word!r}; name some as "
-                "columns=NAMES."
-            )
-        return chosen
-    found: dict[str, None] = {}
-    for pattern in patterns.split(","):
-        names = [name for name in frame.columns if fnmatchcase(name, pattern)]
-        names = [pattern] if pattern in frame.columns else names
-        if not names:
-            raise ValueError(
-                f"{str(content.path)!r} has no column {pattern!r} for the kernel {wanted.word!r}; "
-                f"it has {listed(frame.columns)}{meant(pattern, frame.columns)}"
-            )
-        found |= dict.fromkeys(names)
-    return list(found)
+def _matching(content, wanted, pattern):
+    """Return the columns that a pattern names; raise if there is none."""
+    known = content.rows.columns
+    names = [pattern] if pattern in known else [name for name in known if fnmatchcase(name, pattern)]
+    if not names:
+        raise ValueError(
+            f"{str(content.path)!r} has no column {pattern!r} for the kernel {wanted.word!r}; it has "
+            f"{listed(known)}{meant(pattern, known)}"
+        )
+    return names
 
 
-def with_used(content, kernels):
+def _with_used(content, kernels):
     """Return what kernels read, alone and as they read it, and the views that none reads."""
     if content.kind == TABLE:
-        used = {
-            *columns_of(kernels, content.rows.columns),
-            *(getattr(one, "column", None) for one in kernels),
-        }
-        content = as_read(content, [name for name in content.rows.columns if name in used], kernels)
-        for kernel in kernels:
-            if getattr(kernel, "columns", None) == list(content.rows.columns):
-                kernel.set_params(columns=None)  # all there are: thousands of names need not be kept
-        return content, []
+        from localmkl.kernels.defaults import columns_read
+
+        return as_read(content, columns_read(kernels, list(content.rows.columns)), kernels), []
     if content.parts is None:
         return content, []
     used = {view: [one for one in kernels if one.view == view] for view in content.parts}
-    parts = {view: with_used(content.parts[view], own)[0] for view, own in used.items() if own}
+    parts = {view: _with_used(content.parts[view], own)[0] for view, own in used.items() if own}
     return content.with_parts(parts), [view for view, own in used.items() if not own]
 
 

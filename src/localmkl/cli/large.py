@@ -77,8 +77,8 @@ class LargeFit:
                     raise ValueError(with_row(error, numbers)) from error
                 if len(wrong := np.flatnonzero(~np.isfinite(out).all(axis=1))):
                     raise ValueError(
-                        f"Kernels must be finite in 32 bits, those of row {numbers[wrong[0]]} are not; bring the "
-                        "columns to one size."
+                        f"Kernels must be finite in 32 bits, those of row {numbers[wrong[0]]} are not; "
+                        "bring the columns to one size."
                     )
                 traces += features.diagonals(block).sum(axis=1)
                 done += len(out)

@@ -8,29 +8,18 @@ import numpy as np
 import localmkl
 from localmkl._checks import listed
 from localmkl._spelling import meant
-from localmkl.cli.files import (
-    GRAMS,
-    TABLE,
-    Asked,
-    Content,
-    check_labelled,
-    is_large,
-    parse_rows,
-    read_labelled,
-)
+from localmkl.cli import files
+from localmkl.cli.files import GRAMS, TABLE, Asked, Content
 from localmkl.cli.joining import are_views, named_files, read_joined
 from localmkl.cli.kernels import Chosen, choose_kernels
 from localmkl.cli.options import METHODS
-from localmkl.cli.voice import OPTIONS, Misuse, check_device_option
+from localmkl.cli.voice import OPTION_OF, Misuse
 from localmkl.cli.words import parse_grids, parse_losses
 from localmkl.datasets.labels import as_numbers
 from localmkl.estimators.groups import as_groups
 
 HALF = 0.5
 """Share that known groups have in common unless the folds speak against it."""
-
-MANY_LABELS = 20
-"""More different numbers with a decimal point than this are values to predict; classes written so are few."""
 
 POSITIVE_WORDS = ("1", "1.0", "true", "yes", "y", "positive", "pos", "case", "cases", "+")
 """Labels that mean the positive class, in small letters."""
@@ -79,23 +68,24 @@ class Plan:
         return self.out.with_name(f"{self.out.name}.features")
 
     @property
-    def kind(self):
-        """The class of the estimator."""
-        return class_of(self.method, self.regression)
+    def beside(self):
+        """The argument `groups` of ``fit``; the groups of a table are a column of its rows."""
+        in_rows = self.content.groups is None or self.content.kind == TABLE
+        return {} if in_rows else {"groups": self.content.groups}
 
     def estimator(self, **settings):
         """Return the estimator that the options describe, with some more parameters."""
-        known = self.kind().get_params(deep=False)
+        kind = class_of(self.method, self.regression)
+        known = kind().get_params(deep=False)
         own = {name: value for name, value in _parameters(self.given).items() if value is not None}
         own |= {"gate_kernel": self.chosen.gate} if self.chosen.gate is not None else {}
-        if own.get("normalize") == "none":
-            own["normalize"] = None
+        own |= {"normalize": None} if own.get("normalize") == "none" else {}
         if self.groups is not None:
             column = self.groups if self.content.kind == TABLE else None
             own |= {"shared": HALF, "gate": "groups", "groups": column}
         own |= {"random_state": self.seed} if "random_state" in known else {}
         own |= {"loss": "log_loss"} if "loss" in known and not self.regression else {}
-        return self.kind(**{**own, **settings, "kernels": self.chosen.kernels})
+        return kind(**{**own, **settings, "kernels": self.chosen.kernels})
 
 
 def _parameters(given):
@@ -120,11 +110,8 @@ def check_options(given):
     if given.method not in METHODS:
         hint = meant(given.method, METHODS)
         raise Misuse(f"--method must be one of {', '.join(METHODS)}, got {given.method!r}{hint}")
-    if given.data and (given.positive is not None or given.negative is not None):
-        raise Misuse("DATA does not go with --positive and --negative: give one file, or these two.")
-    if not given.data and (given.positive is None or given.negative is None):
+    if bool(given.data) == (given.positive is not None or given.negative is not None):
         raise Misuse("Name a file of training rows, DATA, or two FASTA files by --positive and --negative.")
-    check_device_option(given.device)
     texts = {name: getattr(given, name) for name in ("C", "p", "evenness", "shared", "epsilon", "quantile")}
     grids = parse_grids({**texts, "n_clusters": given.clusters})
     if given.loss is not None:
@@ -141,7 +128,7 @@ def check_method(given, grids):
     for name in (*grids, *(name for name, value in used.items() if value is not None)):
         if name not in known:
             task = "regression" if given.regression else "classification"
-            raise Misuse(f"--{OPTIONS.get(name, name)} is not for {task} with the method {given.method}.")
+            raise Misuse(f"--{OPTION_OF.get(name, name)} is not for {task} with the method {given.method}.")
     for name in ("gate", "clusters", "evenness"):
         if given.groups is not None and getattr(given, name) is not None:
             raise Misuse(
@@ -154,18 +141,14 @@ def make_plan(given, grids, voice):
     asked = {one.name: getattr(given, one.name) for one in fields(Asked) if hasattr(given, one.name)}
     asked = Asked(**{**asked, "categories": tuple(filter(None, (given.categories or "").split(",")))})
     content, sliced = _read(given, asked, voice), None
-    for sentence in content.notes:
-        voice.note(sentence)
+    voice.note(*content.notes)
+    if (given.rows if content.kind != GRAMS else given.rank) is not None:
+        raise Misuse("--rows is for files of kernel matrices, --rank for all others.")
     if given.rows is not None:
-        if content.kind != GRAMS:
-            raise Misuse("--rows is for files of kernel matrices.")
-        rows = parse_rows(given.rows, len(content))
+        rows = files.parse_rows(given.rows, len(content))
         sliced = {"start": int(rows[0]), "stop": int(rows[-1]) + 1, "of": len(content)}
         content = content.take(rows)
-    if given.rank is not None and content.kind == GRAMS:
-        raise Misuse("--rank is for tables and FASTA files: the kernels of the file are computed already.")
     content = _with_targets(content, given.regression)
-    _check_groups(content, asked.groups)
     chosen = choose_kernels(content, given.kernels, given.gate, given.impute)
     taken = _with_groups(chosen.content, asked.groups)
     return Plan(given, asked, taken, replace(chosen, content=taken), sliced, grids, content.left_out)
@@ -178,15 +161,15 @@ def inputs_of(given):
 
 def _read(given, asked, voice):
     """Return the rows to train on; of a large file, for which a rank was given, a sample of them."""
-    files = named_files(given.data or [given.positive])
-    if are_views(files):
-        return read_joined(files, asked, labelled=True)
-    (path,) = files.values()
+    paths = named_files(given.data or [given.positive])
+    if are_views(paths):
+        return read_joined(paths, asked, labelled=True)
+    (path,) = paths.values()
     if given.missing is not None:
         raise Misuse("--missing is for several files, got one.")
-    if given.rank is None or not (is_large(path) or is_large(asked.negative)):
-        return read_labelled(path, asked)
-    check_labelled(path, asked)
+    if given.rank is None or not (files.is_large(path) or files.is_large(asked.negative)):
+        return files.read_labelled(path, asked)
+    files.check_labelled(path, asked)
     from localmkl.cli.pieces import survey
 
     return survey(path, asked, size=given.rank, seed=given.seed, voice=voice)
@@ -197,47 +180,44 @@ def _all(content, name):
     return getattr(content if content.whole is None else content.whole, name)
 
 
-def _with_targets(content, regression):
+def _with_targets(content, regression, most=20):
     """Return the content with targets for a task; raise if they look like those of the other one."""
     y = _all(content, "y")
     if regression and y.dtype.kind not in "iuf":
         numbers = as_numbers(y)
         if numbers is None:
+            came = str(y[0])
             raise ValueError(
-                f"--regression needs numbers as targets, got {str(y[0])!r}; leave it out to predict classes."
+                f"--regression needs numbers as targets, got {came!r}; leave it out for classes."
             )
         if content.whole is None:
             return replace(content, y=numbers)
         return replace(content, y=numbers[content.numbers], whole=replace(content.whole, y=numbers))
-    different = len(np.unique(y))
-    if not regression and y.dtype.kind == "f" and (different > MANY_LABELS or np.any(y != np.round(y))):
+    different = 0 if regression else len(np.unique(y))
+    decimal = y.dtype.kind == "f" and (different > most or np.any(y != np.round(y)))
+    if not regression and (decimal or different > max(most, len(y) // 2)):
         raise ValueError(
-            f"The target has {different} different numbers; pass --regression to predict numbers."
-        )
-    if not regression and different > max(MANY_LABELS, len(y) // 2):
-        raise ValueError(
-            f"The target must hold classes with several rows each, got {different} classes in {len(y)} rows; "
-            "name a column of classes, or predict numbers by --regression."
+            f"The target must hold classes with several rows each, got {different} different values in {len(y)} "
+            "rows; name a column of classes, or pass --regression to predict numbers."
         )
     return content
 
 
-def _check_groups(content, name):
-    """Raise if what is to be groups is the same in all rows, or different in nearly every row."""
-    different = [] if name is None else np.unique(_all(content, "groups").astype(str)).tolist()
-    if len(different) == 1 or len(different) > max(MANY_LABELS, len(content) // 2):
+def _with_groups(content, name, most=20):
+    """Return the content with the groups of a table as a column; raise unless they are groups."""
+    if name is None:
+        return content
+    groups = as_groups(_all(content, "groups"))
+    different = list(dict.fromkeys(map(str, groups)))
+    if len(different) == 1 or len(different) > max(most, len(groups) // 2):
         raise ValueError(
             f"--groups must name two groups or more, with several rows each; {name!r} has {len(different)} "
-            f"in {len(content)} rows ({listed(different, 3)}); name another, or leave it out."
+            f"in {len(groups)} rows ({listed(different, 3)}); name another, or leave it out."
         )
-
-
-def _with_groups(content, name):
-    """Return the content with the groups of a table as a column, as the estimators take them."""
-    if name is None or content.kind != TABLE:
+    if content.kind != TABLE:
         return content
-    missing = [row for row, group in enumerate(as_groups(_all(content, "groups"))) if group is None]
-    if missing:
+    missing = np.flatnonzero([group is None for group in groups])
+    if len(missing):
         place, _ = replace(content, numbers=None if content.whole else content.numbers).place(
             missing[0], name
         )

@@ -1,28 +1,22 @@
 """``localmkl predict`` and ``localmkl report``: a model file and rows, read as in the fit."""
 
 import re
+from contextlib import nullcontext
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 
 from localmkl._checks import listed
+from localmkl._files import writing_whole
+from localmkl.cli import files
 from localmkl.cli.columns import as_read
-from localmkl.cli.files import (
-    CALLED,
-    GRAMS,
-    SEQUENCES,
-    TABLE,
-    VIEWS,
-    Asked,
-    is_large,
-    kind_of,
-    parse_rows,
-    read_rows,
-)
+from localmkl.cli.files import GRAMS, SEQUENCES, TABLE, VIEWS
 from localmkl.cli.joining import named_files, read_joined
 from localmkl.cli.pieces import read_pieces
 from localmkl.cli.places import PREDICTIONS, REPORT, check_outputs
-from localmkl.cli.voice import Misuse, check_device_option, n_of
+from localmkl.cli.record import ends_in_words, made_of
+from localmkl.cli.voice import Misuse, n_of, write_out
 from localmkl.datasets.labels import has_label, on_labelled
 from localmkl.datasets.opening import check_regular
 from localmkl.estimators.groups import as_groups, with_groups
@@ -43,52 +37,43 @@ from localmkl.persistence import load
 
 def predict(given, voice):
     """Predict the rows of files, piece by piece where these are large."""
-    files = _checked(given, PREDICTIONS)
-    model = open_model(given.model)
-    check_device_option(given.device)
-    if given.device != "cpu":
-        model.set_params(device=given.device)
-    judged, new, notes, n_rows = [], {}, {}, 0
-    with voice.table(given.out) as write, voice.counting("predicting") as show:
-        for content in _pieces(model, files, given):
-            notes |= dict.fromkeys(content.notes)
-            new |= dict.fromkeys(_new_groups(model, content))
-            columns, decisions = _table(model, content, explain=given.explain)
-            write(list(columns), zip(*columns.values(), strict=True))
-            if content.y is not None:
-                judged.append((on_labelled(content.y), decisions[has_label(content.y)]))
-            n_rows += len(content)
-            show(n_rows, None)
-    quality, sentence = _quality(model, judged, n_rows)
+    paths = _checked(given, PREDICTIONS)
+    model, made = open_model(given.model, given.device), []
+    with nullcontext() if given.out is None else writing_whole(given.out) as file:
+        for content in _pieces(model, paths, given):
+            table, decisions = _table(model, content, given.explain)
+            text = table.to_csv(index=False, float_format="%.6g", header=not made)
+            if file is not None:
+                file.write(text.encode())
+            elif not voice.as_json:
+                write_out(text)
+            made.append((content, decisions, table if voice.as_json and file is None else None))
+    n_rows = sum(len(content) for content, *_ in made)
+    quality, notes = _quality(model, made, n_rows)
     if given.out is not None:
-        record = {"out": str(given.out), "rows": n_rows, "quality": quality, "new_groups": list(new)}
+        record = {"out": str(given.out), "rows": n_rows, "quality": quality}
         voice.result(record, f"{n_of(n_rows, 'prediction')}: {given.out}")
-    if new:
-        names = listed(["none" if group is None else group for group in new])
-        notes[f"New groups: {names}; their rows get the average of the weights of all groups."] = None
-    for note in (*notes, *sentence, *unfinished(model)):
-        voice.note(note)
+    elif voice.as_json:
+        voice.result(pd.concat([table for *_, table in made]).to_dict("records"), "")
+    voice.note(*dict.fromkeys(note for content, *_ in made for note in content.notes))
+    voice.note(*_about_groups(model, made), *notes, *unfinished(model))
 
 
 def report(given, voice):
     """Write the report of a model, on its training rows or on those of files."""
-    files = _checked(given, REPORT)
+    paths = _checked(given, REPORT)
     if given.folds == 1:
         raise Misuse("--folds must be 2 or more, or 0 for no cross-validation, got 1.")
-    model, shown, notes = open_model(given.model), {}, []
-    if files:
-        content = read_for(model, files, given)
+    model, shown = open_model(given.model), {}
+    if paths:
+        content = read_for(model, paths, given)
         has = np.full(len(content), False) if content.y is None else has_label(content.y)
         rows = np.flatnonzero(has) if has.any() else np.arange(len(content))
-        y, names = (None if one is None else one[rows] for one in (content.y, content.names))
-        shown = {
-            "X": take_rows(content.rows, rows),
-            "y": None if y is None else on_labelled(y),
-            "names": names,
-        }
-        shown["train"], notes = content.train, list(content.notes)
+        shown = {"X": take_rows(content.rows, rows), "y": on_labelled(content.y) if has.any() else None}
+        shown |= {"names": None if content.names is None else content.names[rows], "train": content.train}
+        voice.note(*content.notes)
         if not has.all():
-            notes.append(
+            voice.note(
                 f"{n_of(int(has.sum()), 'row')} of {len(has)} with a label; quality is measured on these."
             )
     from localmkl.report import write_report
@@ -98,12 +83,11 @@ def report(given, voice):
     with voice.counting("writing the report"):
         path = write_report(model, given.out, **shown, **more, verbose=int(not voice.quiet))
     voice.result({"out": str(path)}, f"written    {path.resolve()}")
-    for note in (*notes, *unfinished(model)):
-        voice.note(note)
+    voice.note(*unfinished(model))
 
 
-def open_model(path):
-    """Return the model of a file; of a search, its best."""
+def open_model(path, device="cpu"):
+    """Return the model of a file, of a search its best, for a device."""
     from localmkl.estimators.base import BaseMKL
 
     model = load(path)
@@ -111,12 +95,7 @@ def open_model(path):
     if not isinstance(model, BaseMKL):
         kind = type(model).__name__
         raise ValueError(f"{str(path)!r} must hold an estimator of localmkl, got {kind}; use it in Python.")
-    return model
-
-
-def made_of(model):
-    """Return the record of a model that the command line made; empty for one that Python code saved."""
-    return getattr(model, "made_", {})
+    return model if device == "cpu" else model.set_params(device=device)
 
 
 def unfinished(model):
@@ -129,16 +108,15 @@ def unfinished(model):
 
 def _checked(given, kind):
     """Return the files of new rows; raise if something is wrong with these or with the output."""
-    check_regular(given.model)
-    files = named_files(given.data or [])
-    for path in files.values():
-        kind_of(path)
+    paths = named_files(given.data or [])
+    for path in paths.values():
+        files.kind_of(path)
+    for path in (given.model, *paths.values()):
         check_regular(path)
     if given.out is not None:
-        check_outputs(
-            [("--out", given.out, kind)], (given.model, *files.values(), given.labels), force=given.force
-        )
-    return files
+        inputs = (given.model, *paths.values(), given.labels)
+        check_outputs([("--out", given.out, kind)], inputs, force=given.force)
+    return paths
 
 
 def _kind(model):
@@ -150,33 +128,36 @@ def _kind(model):
     return TABLE if hasattr(model, "n_features_in_") else SEQUENCES  # sequences have no columns
 
 
-def _pieces(model, files, given):
+def _pieces(model, paths, given):
     """Yield the content of files as a model takes it: of a large one, piece by piece."""
-    if _kind(model) == VIEWS or not is_large(path := _only(model, files, given)):
-        yield read_for(model, files, given)
+    if _kind(model) == VIEWS or not files.is_large(path := _only(model, paths, given)):
+        yield read_for(model, paths, given)
         return
     for piece in read_pieces(path, _asked(model, given), labelled=False):
         try:
-            yield _as_taken(model, piece)
+            yield replace(_as_taken(model, piece), said=())
         except ValueError as error:
             first, last = piece.numbers[0], piece.numbers[-1]
             raise ValueError(f"Rows {first} to {last}, the first called row 0: {error}") from error
 
 
-def read_for(model, files, given):
+def read_for(model, paths, given):
     """Return the content of files as a model takes it."""
     asked = _asked(model, given)
     if _kind(model) != VIEWS:
-        return _as_taken(model, read_rows(_only(model, files, given), asked), given.rows)
-    content, expected = read_joined(files, asked, labelled=False), model.views_
-    unread = made_of(model).get("unread", ())
-    strange = [view for view in content.parts if view not in expected and view not in unread]
-    if strange:
-        raise ValueError(
-            f"Files must be views of the fit, {listed(list(expected))}, got {strange[0]!r}; name the view of "
-            "a file as NAME=FILE."
-        )
-    parts = {name: _view(model, name, part) for name, part in content.parts.items() if name in expected}
+        return _as_taken(model, files.read_rows(_only(model, paths, given), asked), given.rows)
+    content, expected = read_joined(paths, asked, labelled=False), model.views_
+    parts = {
+        name: part for name, part in content.parts.items() if name not in made_of(model).get("unread", ())
+    }
+    for name, part in parts.items():
+        if name not in expected or (part.kind == SEQUENCES) != (expected[name] is None):
+            raise ValueError(
+                f"Files must be views of the fit, {listed(list(expected))}, got {files.CALLED[part.kind]} "
+                f"as {name!r}; name the view of a file as NAME=FILE."
+            )
+        if part.kind == TABLE:
+            parts[name] = as_read(part, expected[name], _readers(model, name))
     content, lonely = content.with_parts(parts).without_lonely()
     note = (f"Left out, in no view that the model reads: {listed(lonely)}.",) if lonely else ()
     content = replace(content, rows=content.rows.completed(list(expected)), said=(*content.said, *note))
@@ -186,7 +167,7 @@ def read_for(model, files, given):
 def _asked(model, given):
     """Return the options on files; what is not given is as in the fit."""
     made = made_of(model)
-    return Asked(
+    return files.Asked(
         given.target or made.get("target"),
         given.labels,
         given.names or made.get("names_column"),
@@ -197,29 +178,20 @@ def _asked(model, given):
     )
 
 
-def _only(model, files, given):
+def _only(model, paths, given):
     """Return the one file that a model takes which was fitted on one; raise if it is of another kind."""
-    if len(files) > 1:
+    if len(paths) > 1:
         raise Misuse(
-            f"The model was fitted on one file, and takes one, got {len(files)}: {listed(list(files))}."
+            f"The model was fitted on one file, and takes one, got {len(paths)}: {listed(list(paths))}."
         )
-    (path,), kind = files.values(), _kind(model)
-    if kind_of(path) != kind:
-        raise ValueError(f"{str(path)!r} must be {CALLED[kind]} as in the fit, got {CALLED[kind_of(path)]}.")
+    (path,), kind, called = paths.values(), _kind(model), files.CALLED
+    if files.kind_of(path) != kind:
+        raise ValueError(
+            f"{str(path)!r} must be {called[kind]} as in the fit, got {called[files.kind_of(path)]}."
+        )
     if given.rows is not None and kind != GRAMS:
         raise Misuse("--rows is for files of kernel matrices.")
     return path
-
-
-def _view(model, name, part):
-    """Return a view with the columns of the fit alone."""
-    columns = model.views_[name]
-    if (part.kind == SEQUENCES) != (columns is None):
-        raise ValueError(
-            f"{str(part.path)!r} must hold {'sequences' if columns is None else 'columns'} as view {name!r} "
-            f"of the fit, got {CALLED[part.kind]}."
-        )
-    return as_read(part, columns, _readers(model, name)) if part.kind == TABLE else part
 
 
 def _readers(model, view=None):
@@ -250,13 +222,11 @@ def _as_taken(model, content, rows=None):
 
 def _as_known(model, content):
     """Return the targets of a file as the model has them: labels that read the same are the same."""
-    if content.y is None or not hasattr(model, "classes_"):
-        there = None if content.y is None else on_labelled(content.y)
-        if there is not None and there.dtype.kind not in "iuf":
-            came = str(there[0])
-            raise ValueError(
-                f"The targets of {str(content.path)!r} must be numbers as in the fit, got {came!r}."
-            )
+    if content.y is None:
+        return None
+    if not hasattr(model, "classes_"):
+        if (came := on_labelled(content.y)).dtype.kind not in "iuf":
+            raise ValueError(f"The targets of {str(content.path)!r} must be numbers, got {str(came[0])!r}.")
         return content.y
     known = {str(label): label for label in model.classes_.tolist()}
     labels = [None if label is None else known.get(str(label), label) for label in content.y.tolist()]
@@ -268,22 +238,21 @@ def _cross_grams(model, content, text):
 
     A file with the matrices of all rows holds the training rows too: by default these are left out.
     """
-    stack, made = content.rows, made_of(model)
-    trained, n_kernels, n_train = made.get("rows"), model.kernel_weights_.shape[-1], model.n_features_in_
-    if stack.n_kernels != n_kernels == stack.whole_shape[1]:  # MATLAB's order of axes
+    stack, trained = content.rows, made_of(model).get("rows")
+    if stack.n_kernels != model.kernel_weights_.shape[-1] == stack.whole_shape[1]:  # MATLAB's order of axes
         stack = stack.kernels_first()
-    rows = np.arange(len(stack)) if text is None else parse_rows(text, len(stack))
+    rows = np.arange(len(stack)) if text is None else files.parse_rows(text, len(stack))
     columns = np.arange(stack.shape[1])
     if trained is not None and stack.shape == (trained["of"], trained["of"]):
         columns = np.arange(trained["start"], trained["stop"])
         rows = np.setdiff1d(rows, columns) if text is None else rows
         grams = stack[np.ix_(columns, columns)]
         grams.check_training()  # so that diagonals may be read off, also where nothing is fitted again
-        content = replace(content, train=(grams, made["y"]))
-    if len(columns) != n_train:
+        content = replace(content, train=(grams, made_of(model)["y"]))
+    if len(columns) != model.n_features_in_:
         raise ValueError(
-            f"{str(content.path)!r} must hold kernel matrices with the {n_train} training rows as columns, "
-            f"got {stack.shape[1]} columns."
+            f"{str(content.path)!r} must hold kernel matrices with the {model.n_features_in_} training rows as "
+            f"columns, got {stack.shape[1]} columns."
         )
     if len(rows) < len(stack) or len(columns) < stack.shape[1]:
         stack = stack[np.ix_(rows, columns)]
@@ -291,46 +260,46 @@ def _cross_grams(model, content, text):
     return replace(content, rows=stack, y=y, groups=groups, names=np.array(rows, dtype=object))
 
 
-def _table(model, content, *, explain, entries=2**24):
-    """Return the columns of predictions and the decisions, of `entries` contributions at a time."""
+def _table(model, content, explain, entries=2**24):
+    """Return the table of predictions and the decisions, made of `entries` contributions at a time."""
     step = max(1, entries // np.size(model.kernel_weights_))
-    starts = [np.arange(start, min(start + step, len(content))) for start in range(0, len(content), step)]
-    blocks = [_block(model, take_rows(content.rows, rows), explain) for rows in starts]
-    columns = {name: np.concatenate([block[name] for block in blocks]) for name in blocks[0]}
-    made, names, decisions = made_of(model), content.names, columns.pop("")
-    if names is None:
-        names = 1 + (np.arange(len(content)) if content.numbers is None else content.numbers)
-    first = {made.get("names_column") or "row": names}
+    rows = [np.arange(start, min(start + step, len(content))) for start in range(0, len(content), step)]
+    table = pd.concat(
+        [_block(model, take_rows(content.rows, own), explain) for own in rows], ignore_index=True
+    )
+    decisions = table.filter(regex="^0x").to_numpy()
+    table = table.drop(columns=[name for name in table if name.startswith("0x")])
+    made, names = made_of(model), content.names
     if made.get("groups_column") is not None and content.groups is not None:
-        first[made["groups_column"]] = as_groups(content.groups)
-    return {name: _written(column) for name, column in {**first, **columns}.items()}, decisions
+        table.insert(0, made["groups_column"], as_groups(content.groups))
+    numbers = np.arange(len(content)) if content.numbers is None else content.numbers
+    table.insert(0, made.get("names_column") or "row", 1 + numbers if names is None else names)
+    return table, decisions
 
 
 def _block(model, X, explain):
-    """Return the columns of some rows as arrays, decisions under the name ""."""
+    """Return the table of some rows, with the decisions in columns whose names begin with 0x."""
     parts, classes = model.contributions(X), getattr(model, "classes_", None)
     decisions = parts.sum(axis=(-2, -1)) + model.intercept_
-    columns = {"": decisions, "predicted": decisions}
+    binary, columns = decisions.ndim == 1, {"predicted": decisions}
     if classes is not None:
-        first = decisions.ndim == 1 and made_of(model).get("positive") == str(classes[0])
-        winners = (decisions > 0.0).astype(int) if decisions.ndim == 1 else decisions.argmax(axis=1)
-        columns["predicted"], word = classes[winners], "decision"
-        both = np.stack([-decisions, decisions], axis=1) if decisions.ndim == 1 else decisions
+        flipped = binary and made_of(model).get("positive") == str(classes[0])
+        winners = (decisions > 0.0).astype(int) if binary else decisions.argmax(axis=1)
+        word, values = "decision", np.stack([-decisions, decisions], axis=1) if binary else decisions
         if has_probabilities(model.loss_):
-            word, both = "probability", probabilities(decisions)
-        shown = range(len(classes)) if decisions.ndim == 2 else [0] if first else [1]
-        named = safe_names([f"{word}_{classes[k]}" for k in shown])
-        columns |= {name: both[:, k] for name, k in zip(named, shown, strict=True)}
-        parts = -parts if first else parts if decisions.ndim == 1 else parts[np.arange(len(parts)), winners]
+            word, values = "probability", probabilities(decisions)
+        shown = [int(not flipped)] if binary else range(len(classes))
+        columns = {"predicted": classes[winners]} | {f"{word}_{classes[k]}": values[:, k] for k in shown}
+        parts = (-parts if flipped else parts) if binary else parts[np.arange(len(parts)), winners]
     if explain:
         names = made_of(model).get("kernel_names") or kernel_names(model)
-        columns |= dict(
-            zip(safe_names([f"effect_{name}" for name in names]), parts.sum(axis=1).T, strict=True)
-        )
+        columns |= {f"effect_{name}": own for name, own in zip(names, parts.sum(axis=1).T, strict=True)}
         if parts.shape[1] > 1 and not has_groups(model):
-            named = safe_names([f"membership_{name}" for name in model.cluster_names_])
-            columns |= dict(zip(named, memberships_of(model, X).T, strict=True))
-    return columns
+            pairs = zip(model.cluster_names_, memberships_of(model, X).T, strict=True)
+            columns |= {f"membership_{name}": own for name, own in pairs}
+    columns = dict(zip(safe_names(columns), columns.values(), strict=True))
+    hidden = {f"0x{k}": own for k, own in enumerate(np.atleast_2d(decisions.T))}
+    return pd.DataFrame({**columns, **hidden})
 
 
 def safe_names(names):
@@ -349,39 +318,30 @@ def safe_names(names):
     return found
 
 
-def _written(column):
-    """Return a column as a list; numbers have six significant digits."""
-    values = np.asarray(column).tolist()
-    return [float(f"{value:.6g}") if isinstance(value, float) else value for value in values]
+def _about_groups(model, made):
+    """Return a sentence on groups that the fit has not seen."""
+    groups = [] if not has_groups(model) else [one.groups for one, *_ in made if one.groups is not None]
+    known = {name for own in groups for name in model.groups_.tolist()}
+    new = listed(dict.fromkeys(str(one) for own in groups for one in as_groups(own) if one not in known))
+    return [f"New groups: {new}; their rows get the average of the weights of all groups."] if new else []
 
 
-def _new_groups(model, content):
-    """Return the groups that the fit has not seen."""
-    known = set(model.groups_.tolist()) if content.groups is not None and has_groups(model) else None
-    return (
-        [] if known is None else [group for group in as_groups(content.groups).tolist() if group not in known]
-    )
-
-
-def _quality(model, judged, n_rows):
+def _quality(model, made, n_rows):
     """Return the score of predictions where labels are known, as a record and a sentence."""
-    from localmkl.cli.record import METRICS
-
-    known = [str(label) for label in getattr(model, "classes_", [])]
-    y = [label for labels, _ in judged for label in labels.tolist()]
-    own = np.array([not known or str(label) in known for label in y], dtype=bool)
-    if not y:
+    pairs = [(on_labelled(one.y), found[has_label(one.y)]) for one, found, _ in made if one.y is not None]
+    y = np.array([label for labels, _ in pairs for label in labels.tolist()], dtype=object)
+    if not len(y):
         return None, []
-    strange = list(dict.fromkeys(str(label) for label, mine in zip(y, own, strict=True) if not mine))
-    note = f"; labels new to the model: {listed(strange)}" if strange else ""
-    codes = np.array(
-        [known.index(str(one)) if known else float(one) for one in np.array(y, dtype=object)[own]]
-    )
+    known = [str(label) for label in getattr(model, "classes_", [])]
+    own = np.array([not known or str(label) in known for label in y])
+    new = listed(dict.fromkeys(str(label) for label in y[~own]))
+    codes = np.array([known.index(str(one)) if known else float(one) for one in y[own]])
     metric = "r2" if not known else "roc_auc" if len(known) == 2 else "accuracy"
-    found = score_of(metric, codes, [np.concatenate([one for _, one in judged])[own]], n_classes=len(known))
+    decisions = np.concatenate([found for _, found in pairs])[own]
+    decisions = decisions[:, 0] if decisions.shape[1] == 1 else decisions
+    found = score_of(metric, codes, [decisions], n_classes=len(known))
+    rows = f"on {own.sum()} of {n_rows} rows" + (f"; labels new to the model: {new}" if new else "")
     if not np.isfinite(found.value):
-        return None, [f"Quality is not measured on {n_of(int(own.sum()), 'row')}{note}."]
+        return None, [f"Quality is not measured {rows}."]
     record = {name: getattr(found, name) for name in ("metric", "value", "low", "high")}
-    rows = "these rows" if own.sum() == n_rows else f"{own.sum()} of {n_rows} rows"
-    ends = f"95 % {found.low:.2f} to {found.high:.2f}"
-    return record, [f"{METRICS.get(metric, metric)} {found.value:.2f} ({ends}) on {rows}{note}."]
+    return record, [f"{ends_in_words(record)} {rows}."]

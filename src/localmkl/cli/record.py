@@ -45,7 +45,7 @@ def model_record(model, path):
     from localmkl.explain import cluster_names, described_loss, has_groups, kernel_names, kernel_shares
     from localmkl.inference.heldout import HeldOut
 
-    made = getattr(model, "made_", {})
+    made = made_of(model)
     held = None if made.get("held_out") is None else HeldOut.of(made["held_out"])
     classes = [str(label) for label in getattr(model, "classes_", [])]
     labels = np.asarray(made.get("y", [])).astype(str)
@@ -81,6 +81,19 @@ def model_record(model, path):
         "certified": {"gap": float(model.duality_gap_), "tolerance": float(model.tol)},
         "made": {name: made.get(name) for name in ("date", "version", "commit", "cpu", "seconds")},
     }
+
+
+def made_of(model):
+    """Return the record of a model that the command line made; empty for one that Python code saved."""
+    return getattr(model, "made_", {})
+
+
+def ends_in_words(score):
+    """Return a score and its interval."""
+    name = METRICS.get(score["metric"], score["metric"])
+    if score["value"] is None:
+        return f"{name} is not defined on these rows"
+    return f"{name} {score['value']:.2f} (95 % {score['low']:.2f} to {score['high']:.2f})"
 
 
 def _plain(value):
@@ -169,13 +182,9 @@ def _shown(value):
 
 
 def _quality_words(quality):
-    name = METRICS.get(quality["metric"], quality["metric"])
-    if quality["value"] is None:
-        return f"{name} is not defined on these rows"
     others = [one for one in quality["baselines"] if one["value"] is not None and "model" not in one["name"]]
     rivals = ", ".join(f"{one['name']} {one['value']:.2f}" for one in others)
-    ends = f"(95 % {quality['low']:.2f} to {quality['high']:.2f}), cross-validated"
-    return f"{name} {quality['value']:.2f} {ends}      {rivals}".rstrip()
+    return f"{ends_in_words(quality)}, cross-validated      {rivals}".rstrip()
 
 
 def _verdict_words(record):
@@ -183,10 +192,9 @@ def _verdict_words(record):
     found, score, groups = record["groups"], record["quality"]["value"], record["data"]["groups"]
     if found["chosen"] == "one":
         what = f"{groups}-specific ones" if groups else "those of clusters"
-        scores = f"({found['other']:.2f} against {score:.2f})"
-        return (
-            f"one set of weights: {what} were not better {scores}; --shared {found['other_shared']} has them"
-        )
+        scores = f"{found['other']:.2f} against {score:.2f}"
+        hint = f"--shared {found['other_shared']:g} keeps them"
+        return f"one set of weights: {what} were not better ({scores}); {hint}"
     word = "better" if found["low"] > 0 else "worse" if found["high"] < 0 else "not clearly better"
     size = f"{found['difference']:.2f} ({found['low']:.2f} to {found['high']:.2f})"
     return f"{word} than one model for all ({found['other']:.2f}), by {size}"

@@ -32,16 +32,15 @@ def train(given, voice, *, quick, patience=60.0):
     if not searching or not n_folds:
         tuning.check_single(grids)
     plan = make_plan(given, grids, voice)
-    _check_places(plan, searching)
+    outputs = [("--out", plan.out, MODEL), ("the file of finished work", plan.kept, WORK)]
+    outputs += [] if plan.content.whole is None else [("the file of features", plan.features, WORK)]
+    outputs += [] if plan.table is None else [("--table", plan.table, SCORES)]
+    check_outputs(outputs, inputs_of(given), force=given.force)
     positive = None if plan.regression else positive_class(plan.content.y, plan.positive_class)
-    splits, tried, note = None, None, ""
-    if n_folds:
-        splits, note = tuning.split(plan, n_folds, quick=quick or not searching)
+    splits, note = tuning.split(plan, n_folds, quick=quick or not searching) if n_folds else (None, "")
+    tried, skipped = tuning.grids_of(plan, quick=quick) if searching and splits else (None, "")
+    voice.note(*filter(None, (note, skipped)))
     start = time.perf_counter()
-    if searching and splits:
-        tried, note = tuning.grids_of(plan, quick=quick)
-    if note:
-        voice.note(note)
     with _until_written(plan.kept) if tried else nullcontext():
         model, search, work = _fit(plan, tried, splits, voice)
         seconds = time.perf_counter() - start
@@ -50,17 +49,17 @@ def train(given, voice, *, quick, patience=60.0):
                 f"Quality is not measured: {n_folds} more fits take long; --folds {n_folds} asks for it."
             )
             splits = None
-        model.made_ = _made(plan, positive, seconds, search) | _judge(plan, model, search, splits, voice)
-        if "device" in model.get_params(deep=False):
+        made = {**provenance(), "seconds": seconds, "positive": positive, **_made(plan, search)}
+        model.made_ = made | _judge(plan, model, search, splits, voice)
+        if plan.device != "cpu":
             model.set_params(device="cpu")  # models are for every machine
         write_model(model, plan.out)
         if work is not None:
             work.finish()
     record = model_record(model, str(plan.out))
-    counts = record["data"]["classes"]
-    rarest, most = (min(counts, key=counts.get), max(counts, key=counts.get)) if counts else ("", "")
-    if counts and not plan.balanced and counts[most] > 5 * counts[rarest]:
-        classes = f"{counts[most]} rows of {most!r}, {counts[rarest]} of {rarest!r}"
+    counts = sorted((count, label) for label, count in record["data"]["classes"].items())
+    if counts and not plan.balanced and counts[-1][0] > 5 * counts[0][0]:
+        classes = f"{counts[-1][0]} rows of {counts[-1][1]!r}, {counts[0][0]} of {counts[0][1]!r}"
         voice.note(f"The classes are not balanced: {classes}. --balanced weighs them by how rare they are.")
     voice.result(record, model_text(record))
 
@@ -74,7 +73,7 @@ def _fit(plan, tried, splits, voice):
 
         work = LargeFit(plan, estimator, plan.chosen, voice)
     if tried:
-        search = tuning.run_search(plan, estimator, tried, splits, voice)
+        search = tuning.run_search(plan, tried, splits, voice)
     if work is not None:
         if search is not None:
             voice.note(f"Parameters were searched on {len(content):,} of {len(content.whole.y):,} rows.")
@@ -82,62 +81,44 @@ def _fit(plan, tried, splits, voice):
     if search is not None:
         return search.best_estimator_, search, None
     with voice.counting(f"fitting {len(content)} rows"):
-        return estimator.fit(content.rows, content.y, **tuning.groups_of(content)), None, None
+        return estimator.fit(content.rows, content.y, **plan.beside), None, None
 
 
 def _judge(plan, model, search, splits, voice):
     """Return what folds show of a model, and of groups or clusters where such were tried."""
-    content, groups = plan.content, tuning.groups_of(plan.content)
-    if splits is None or content.whole is not None:
+    if splits is None or plan.content.whole is not None:
         return {"held_out": None, "groups": None}
+    X, y, found, local = plan.content.rows, plan.content.y, None, None
     best = {} if search is None else tuning.best_of(search, local=False) or {}
     one_model = {name: best[name] for name in ("C", "p") if name in best}
-    local = (
-        None
-        if search is None or getattr(model, "shared_", None) != 1.0
-        else tuning.best_of(search, local=True)
-    )
+    if search is not None and getattr(model, "shared_", None) == 1.0:
+        local = tuning.best_of(search, local=True)
     with voice.counting("judging") as show:
         judge = partial(
-            held_out,
-            X=content.rows,
-            y=content.y,
-            folds=splits,
-            random_state=plan.seed,
-            progress=show,
-            **groups,
+            held_out, X=X, y=y, folds=splits, random_state=plan.seed, progress=show, **plan.beside
         )
-        held, found, other = judge(model, one_model=one_model), None, None
+        held = judge(model, one_model=one_model)
         if local is not None:
-            rival = judge(
-                clone(model).set_params(**local).fit(content.rows, content.y, **groups), rivals=False
-            )
+            rival = judge(clone(model).set_params(**local).fit(X, y, **plan.beside), rivals=False)
             other, chosen = rival.score(), "one"
             found = replace(rival, rivals={ONE_MODEL: held.decisions}).difference(ONE_MODEL)
         elif ONE_MODEL in held.rivals:
             found, other, chosen = held.difference(ONE_MODEL), held.score(ONE_MODEL), "local"
     if found is None:
         return {"held_out": held.record(), "groups": None}
-    verdict = {
-        "chosen": chosen,
-        "other": other.value,
-        "other_shared": None if local is None else local["shared"],
-    }
-    verdict |= {"difference": found.value, "low": found.low, "high": found.high}
-    return {"held_out": held.record(), "groups": verdict}
+    verdict = {"chosen": chosen, "other": other.value, "other_shared": (local or {}).get("shared")}
+    verdict |= {name: getattr(found, name) for name in ("low", "high")}
+    return {"held_out": held.record(), "groups": {**verdict, "difference": found.value}}
 
 
-def _made(plan, positive, seconds, search):
-    """Return the record of how a model was made, which is written with it."""
-    content, asked = plan.content, plan.asked
-    tuned = None
+def _made(plan, search):
+    """Return how a model was made, which is written with it."""
+    content, asked, tuned = plan.content, plan.asked, None
     if search is not None:
         score = float(search.cv_results_["mean_test_score"][search.best_index_])
         tuned = {"metric": search.scoring, "score": score, "candidates": len(search.cv_results_["params"])}
         tuned["chosen"] = dict(search.best_params_)
     return {
-        **provenance(),
-        "seconds": seconds,
         "file": ", ".join(map(str, content.paths)),
         "kind": content.kind,
         "kernel_names": plan.chosen.names,
@@ -149,24 +130,11 @@ def _made(plan, positive, seconds, search):
         "header": asked.header,
         "filled": {} if plan.impute == "none" else content.fills(),
         "left_out": plan.left_out,
-        "positive": positive,
         "rows": plan.sliced,
         "y": content.y if content.whole is None else content.whole.y,  # with the names, for a report
         "names": content.names,
         "search": tuned,
     }
-
-
-def _check_places(plan, searching):
-    """Raise unless all results can be written."""
-    outputs = [("--out", plan.out, MODEL)]
-    if plan.content.whole is not None:
-        outputs.append(("the file of features", plan.features, WORK))
-    if searching:
-        outputs.append(("the file of finished work", plan.kept, WORK))
-    if plan.table is not None:
-        outputs.append(("--table", plan.table, SCORES))
-    check_outputs(outputs, inputs_of(plan.given), force=plan.force)
 
 
 @contextmanager

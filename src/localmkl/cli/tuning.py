@@ -9,12 +9,12 @@ from dataclasses import dataclass, replace
 from math import inf, prod
 
 import numpy as np
+import pandas as pd
 
 from localmkl._files import write_whole
 from localmkl._spelling import meant
-from localmkl.cli.files import TABLE
-from localmkl.cli.plan import HALF
-from localmkl.cli.voice import OPTIONS, Misuse, as_csv, n_of
+from localmkl.cli.plan import HALF, class_of
+from localmkl.cli.voice import OPTION_OF, Misuse, n_of
 
 
 @dataclass(frozen=True)
@@ -49,21 +49,20 @@ rows with 10 kernels), and without them (4500 rows): each takes some two minutes
 
 
 def values_in_words(*, quick):
-    """Return what the help says of defaults and of values tried."""
+    """Return what the help prints of defaults and of values tried."""
     from inspect import signature
 
-    from localmkl import CLMKLClassifier, CLMKLRegressor
     from localmkl.cli.words import losses
 
     values = QUICK if quick else FULL
     tried = {"C": values.C, "p": values.p, "shared": (*values.shared, 1.0), "evenness": values.evenness}
-    parameters = {**signature(CLMKLRegressor).parameters, **signature(CLMKLClassifier).parameters}
-    return {
-        **{name: shown(one.default) for name, one in parameters.items()},
-        **{f"{name}_tried": ", ".join(map(shown, own)) for name, own in tried.items()},
-        "class_losses": ", ".join(losses(regression=False)),
-        "number_losses": ", ".join(losses(regression=True)),
+    parameters = {
+        **signature(class_of("clmkl", True)).parameters,
+        **signature(class_of("clmkl", False)).parameters,
     }
+    found = {name: shown(one.default) for name, one in parameters.items()}
+    found |= {f"{name}_tried": ", ".join(map(shown, own)) for name, own in tried.items()}
+    return found | {"class_losses": ", ".join(losses(False)), "number_losses": ", ".join(losses(True))}
 
 
 def candidates(known, given, values, *, by_groups):
@@ -84,35 +83,25 @@ def candidates(known, given, values, *, by_groups):
         return [{**({"p": list(values.p)} if "p" in known else {}), **base}]
     base = {name: base[name] for name in base if name not in ("evenness", "n_clusters", "shared")}
     shares = given.get("shared", [None] if "evenness" in given else [1.0, *values.shared])
-    grids = [{"p": list(values.p), **base, "shared": [1.0]}] if 1.0 in shares else []
     apart = [share for share in shares if share != 1.0]
-    clusters = given.get("n_clusters", [known["n_clusters"]])
-    local = {"p": list(values.local_p), **base, "n_clusters": clusters, "shared": apart}
-    if by_groups or "n_clusters" not in given:
-        del local["n_clusters"]
-    if apart == [None]:
-        del local["shared"]
+    local = {"p": list(values.local_p), **base} | ({} if apart == [None] else {"shared": apart})
+    local |= {"n_clusters": given["n_clusters"]} if "n_clusters" in given else {}
     if "evenness" in known and not by_groups:
-        possible = [value for value in values.evenness if value > 1.0 / min(clusters)]
-        local["evenness"] = given.get("evenness", possible or [max(known["evenness"], 1.0 / min(clusters))])
-        check_pairs({**local, "n_clusters": clusters})
+        fewest = min(given.get("n_clusters", [known["n_clusters"]]))
+        possible = [value for value in values.evenness if value > 1.0 / fewest]
+        local["evenness"] = given.get("evenness", possible or [max(known["evenness"], 1.0 / fewest)])
+        if 0.0 < min(local["evenness"]) < 1.0 / fewest - 1e-9:
+            raise Misuse(
+                f"--evenness {min(local['evenness']):g} cannot be had with --clusters {fewest:g}, where it is at "
+                f"least {1 / fewest:.4g}; leave out one of them, or search them one after the other."
+            )
+    grids = [{"p": list(values.p), **base, "shared": [1.0]}] if 1.0 in shares else []
     return [*grids, local] if apart else grids
-
-
-def check_pairs(grid):
-    """Raise if an evenness cannot be had with a number of clusters that is tried too."""
-    for clusters in grid.get("n_clusters", ()):
-        for evenness in grid.get("evenness", ()):
-            if 0 < evenness * clusters < 1 - 1e-9:
-                raise Misuse(
-                    f"--evenness {evenness:g} cannot be had with --clusters {clusters:g}, where it is at "
-                    f"least {1 / clusters:.4g}; leave out one of them, or search them one after the other."
-                )
 
 
 def grids_of(plan, *, quick):
     """Return the grids of a search, or None where it does not pay, and a sentence on what is left out."""
-    values, note = (GROUPED if plan.groups else QUICK, "") if quick else (FULL, "")
+    values, note = (GROUPED if plan.groups else QUICK) if quick else FULL, ""
     if quick:
         n_kernels = getattr(plan.content.rows, "n_kernels", None) or len(plan.chosen.kernels)
         n_rows, n_classes = len(plan.content), 2 if plan.regression else len(np.unique(plan.content.y))
@@ -124,19 +113,20 @@ def grids_of(plan, *, quick):
             values, note = replace(values, shared=()), f"Clusters are not tried: {reason}."
     if plan.regression:
         values = replace(values, C=tuple(cost / 10.0 for cost in values.C))
-    known = plan.kind().get_params(deep=False)
+    known = class_of(plan.method, plan.regression)().get_params(deep=False)
     grids = candidates(known, plan.grids, values, by_groups=plan.groups is not None)
     single = sum(prod(map(len, grid.values())) for grid in grids) == 1
     return None if quick and (single or plan.method == "lmkl") else grids, note
 
 
-def run_search(plan, estimator, grids, splits, voice):
+def run_search(plan, grids, splits, voice):
     """Return the fitted search, with its table of scores written."""
     from localmkl.model_selection import MKLSearchCV, OneStandardError, score_table
+    from localmkl.model_selection.checkpoint import OtherSearch
 
     near = OneStandardError({"shared": 1.0 if plan.groups is None else HALF})
     search = MKLSearchCV(
-        estimator,
+        plan.estimator(),
         grids,
         scoring=scoring_of(plan),
         n_jobs=plan.jobs,
@@ -148,9 +138,19 @@ def run_search(plan, estimator, grids, splits, voice):
         verbose=int(not voice.quiet),
         error_score="raise",
     )
-    begun = plan.kept.exists()
+    begun = plan.kept.exists() and not plan.force
     try:
-        _fit(search, plan)
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "The search was interrupted")  # printed by `training`
+            search.fit(plan.content.rows, plan.content.y, **plan.beside)
+    except OtherSearch as error:
+        if plan.force:
+            plan.kept.unlink()
+            return run_search(plan, grids, splits, voice)
+        raise ValueError(
+            f"{str(plan.kept)!r} is of a search with other data or options; give that command again to finish "
+            "it, choose another --out, or give --force to drop it."
+        ) from error
     except (ValueError, TypeError):
         if not begun:  # it would only meet the same error again
             plan.kept.unlink(missing_ok=True)
@@ -158,28 +158,8 @@ def run_search(plan, estimator, grids, splits, voice):
     if search.interrupted_:
         raise KeyboardInterrupt
     if plan.table is not None:
-        table = score_table(search)
-        rows = zip(*(np.asarray(table[name]).tolist() for name in table), strict=True)
-        write_whole(plan.table, as_csv(list(table), rows).encode())
+        write_whole(plan.table, pd.DataFrame(score_table(search)).to_csv(index=False).encode())
     return search
-
-
-def _fit(search, plan):
-    """Fit a search; finished work of another one is dropped if that is forced."""
-    from localmkl.model_selection.checkpoint import OtherSearch
-
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "The search was interrupted")  # printed by `training`
-        try:
-            search.fit(plan.content.rows, plan.content.y, **groups_of(plan.content))
-        except OtherSearch as error:
-            if not plan.force:
-                raise ValueError(
-                    f"{str(plan.kept)!r} is of a search with other data or options; give that command again "
-                    "to finish it, choose another --out, or give --force to drop it."
-                ) from error
-            plan.kept.unlink()
-            search.fit(plan.content.rows, plan.content.y, **groups_of(plan.content))
 
 
 def split(plan, n_folds, *, quick):
@@ -187,16 +167,15 @@ def split(plan, n_folds, *, quick):
     from sklearn.model_selection import KFold, StratifiedKFold
 
     content = plan.content
-    rarest, what = rarest_of(content, plan.regression)
-    if quick:
-        n_folds = min(n_folds, rarest)
-        if rarest < 3:
-            return None, f"{what} has {n_of(rarest, 'row')}, too few for cross-validation."
-    if rarest < n_folds:
-        raise ValueError(
-            f"{what} has {n_of(rarest, 'row')}, too few for {n_folds} folds; give fewer --folds, more rows, "
-            "or use 'localmkl fit --no-tune'."
+    rarest, what = rarest_of(plan)
+    n_folds = min(n_folds, rarest) if quick else n_folds
+    if rarest < (3 if quick else n_folds):
+        reason = (
+            f"{what} has {n_of(rarest, 'row')}, too few for {'cross-validation' if quick else 'the folds'}"
         )
+        if quick:
+            return None, f"{reason}."
+        raise ValueError(f"{reason}; give fewer --folds, more rows, or use 'localmkl fit --no-tune'.")
     alike = None if plan.regression else content.y.astype(str)
     if content.groups is not None:  # within each group its part of the classes, where these have enough rows
         groups = content.groups.astype(str)
@@ -206,17 +185,12 @@ def split(plan, n_folds, *, quick):
     return list(kind(n_folds, shuffle=True, random_state=plan.seed).split(content.y, alike)), ""
 
 
-def rarest_of(content, regression):
+def rarest_of(plan):
     """Return the number of rows of the smallest class, and what it is called; without classes, of all."""
-    if regression:
-        return len(content), "The file"
-    labels, counts = np.unique(content.y, return_counts=True)
+    if plan.regression:
+        return len(plan.content), "The file"
+    labels, counts = np.unique(plan.content.y, return_counts=True)
     return int(counts.min()), f"The class {str(labels[counts.argmin()])!r}"
-
-
-def groups_of(content):
-    """Return the argument `groups` of ``fit``; those of a table are a column of its rows."""
-    return {} if content.groups is None or content.kind == TABLE else {"groups": content.groups}
 
 
 def best_of(search, *, local):
@@ -256,6 +230,5 @@ def check_single(grids):
     for name, values in grids.items():
         if len(values) > 1:
             raise Misuse(
-                f"--{OPTIONS.get(name, name)} has several values, which only a search can choose from; leave "
-                "out --no-tune, or give one value."
+                f"--{OPTION_OF.get(name, name)} has several values, from which only a search can choose."
             )

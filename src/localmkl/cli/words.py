@@ -15,7 +15,7 @@ from math import inf, isfinite
 from typing import Any
 
 from localmkl._spelling import meant
-from localmkl.cli.voice import OPTIONS, Misuse
+from localmkl.cli.voice import OPTION_OF, Misuse
 
 NUMBER = r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
 
@@ -163,12 +163,14 @@ def parse_grids(options):
         values = [inf if value == "inf" and name == "p" else value for value in parse_values(text)]
         right = [isinstance(value, int | float) and (isfinite(value) or name == "p") for value in values]
         if not values or not all(right):
-            raise Misuse(f"--{OPTIONS.get(name, name)} must be a number or a list of numbers, got {text!r}.")
+            raise Misuse(
+                f"--{OPTION_OF.get(name, name)} must be a number or a list of numbers, got {text!r}."
+            )
         grids[name] = values
     return grids
 
 
-def losses(*, regression):
+def losses(regression):
     """Return the names of the losses, the default of the command line first."""
     from localmkl.solvers.losses import CLASSIFICATION, REGRESSION
 
@@ -183,7 +185,7 @@ def parse_losses(text, *, regression):
     >>> parse_losses("hinge, log_loss", regression=False)
     ['hinge', 'log_loss']
     """
-    own, found = losses(regression=regression), [word.strip() for word in text.split(",")]
+    own, found = losses(regression), [word.strip() for word in text.split(",")]
     for word in found:
         if word not in own:
             task = "numbers" if regression else "classes"

@@ -121,8 +121,8 @@ def fetch_celegans_acceptor(
     data_home : str or path-like, optional
         Folder of the data; LOCALMKL_DATA by default.
     download : bool, default=True
-        Whether missing files may be downloaded, from their public addresses or from the server of LOCALMKL_DATA_URL.
-        A `DownloadWarning` says so first, with the terms.
+        Whether missing files may be downloaded: from their public addresses, or from the server that the
+        environment variable LOCALMKL_DATA_URL names. A `DownloadWarning` says so first, with the terms.
 
     Returns
     -------
@@ -140,7 +140,8 @@ def fetch_celegans_acceptor(
     >>> len(X), X[0][40:42], int((y == 1).sum())  # doctest: +SKIP
     (2200, 'AG', 200)
     """
-    check_option("length", length, tuple(ACCEPTOR_LENGTHS))
+    if length not in ACCEPTOR_LENGTHS:
+        raise ValueError(f"`length` must be one of {', '.join(map(str, ACCEPTOR_LENGTHS))}, got {length!r}.")
     path = locate(ACCEPTOR_LENGTHS[length], data_home, download)
     return read_fasta(path, labels="header", unique_names=False)
 

@@ -173,8 +173,8 @@ def _only_stack(path: FilePath, variables: dict[str, Any]) -> str:
     if len(names) != 1:
         shapes = [f"{name} {getattr(value, 'shape', '(cells)')}" for name, value in variables.items()]
         raise ValueError(
-            f"{quoted(path)} must hold one stack of Grams, {'more than one' if names else 'no'} variable of it "
-            f"is (it has {listed(shapes) or 'none'}); name it by `variable`."
+            f"{quoted(path)} must hold one stack of Grams, {'more than one' if names else 'no'} variable "
+            f"of it is (it has {listed(shapes) or 'none'}); name it by `variable`."
         )
     return names[0]
 

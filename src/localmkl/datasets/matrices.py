@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from inspect import signature
+from io import BytesIO
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -10,8 +11,18 @@ import numpy as np
 from scipy import sparse
 from scipy.io import mmread
 
+from localmkl._resources import NUMBER, require_memory
 from localmkl._types import Array, FilePath
-from localmkl.datasets.opening import OPENERS, check_room, file_kind, open_plain, parsing, quoted, read_text
+from localmkl.datasets.opening import (
+    OPENERS,
+    check_room,
+    file_kind,
+    naming_damage,
+    open_plain,
+    parsing,
+    quoted,
+    read_text,
+)
 
 BESIDE = (".docs", ".names", ".barcodes", ".rows")
 """Endings of a file of names beside a matrix; ``barcodes.tsv`` is for all matrices of a folder."""
@@ -80,10 +91,13 @@ def read_matrix(path: FilePath, *, names: FilePath | None = None) -> MatrixData:
 def _read(path: FilePath) -> sparse.csr_matrix:
     """Return the matrix as it stands in the file, as CSR."""
     check_room(path)
-    with parsing(path, "is cut short or damaged, or no Matrix Market file"), open_plain(path) as file:
-        rows = read_market(file)
+    with naming_damage(path), open_plain(path) as file:
+        content = file.read()
+    with parsing(path, "is cut short or damaged, or no Matrix Market file"):
+        rows = read_market(BytesIO(content))  # a file that is closed while its reader lives ends the process
     if np.iscomplexobj(rows) or 0 in rows.shape:
         raise ValueError(f"{quoted(path)} must hold rows and columns of real numbers, got others or none.")
+    require_memory(NUMBER * sum(rows.shape), f"The matrix in {quoted(path)}", "keep fewer rows or columns")
     return sparse.csr_matrix(rows, dtype=np.float64)
 
 

@@ -79,8 +79,8 @@ def read_views(path: FilePath) -> OmicsData:
         data = read(path)
     names = np.array([str(name) for name in data.obs_names], dtype=object)
     if len(names) == 0 or data.obs_names.has_duplicates:
-        came = listed(names[data.obs_names.duplicated()]) or "none"
-        raise ValueError(f"{quoted(path)} must have one row for each sample, got {came} again.")
+        came = f"several of {listed(names[data.obs_names.duplicated()])}" if len(names) else "none"
+        raise ValueError(f"{quoted(path)} must have one row for each sample, got {came}.")
     with parsing(path, "holds no views"):
         views = Views(data)
     return OmicsData(views, _columns(data).apply(_plain), names)

@@ -294,15 +294,17 @@ def _records(path: FilePath, lines: Iterable[str], separator: str) -> Iterator[R
 def _names(path: FilePath, first: list[str]) -> list[str]:
     """Return the column names without blanks around them; empty and double ones get a number."""
     names: dict[str, None] = {}
+    double = []
     for place, written in enumerate(first):
         name = base = written.strip() or f"Unnamed: {place}"
         number = 0
         while name in names:
             number += 1
             name = f"{base}.{number}"
+        double += [base] * (number > 0)
         names[name] = None
-        if number == 1:
-            warn(f"{quoted(path)}: the column name {base!r} comes again; the second is called {name!r}.")
+    if double:
+        warn(f"{quoted(path)}: column names come twice ({listed(double)}); the second ones get a number.")
     return list(names)
 
 

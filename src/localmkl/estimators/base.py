@@ -10,7 +10,7 @@ from joblib import Parallel, delayed
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
-from localmkl._checks import check_finite_decisions, check_integer, check_number, check_option
+from localmkl._checks import check_finite_decisions, check_integer, check_number, check_option, listed
 from localmkl._resources import (
     FEWER,
     KEPT_FREE,
@@ -40,7 +40,7 @@ from localmkl.estimators.rows import (
     over_blocks,
     row_blocks,
 )
-from localmkl.kernels import CrossGrams, Kernel, compute_stack, fit_kernels
+from localmkl.kernels import CrossGrams, Kernel, columns_read, compute_stack, fit_kernels
 from localmkl.kernels.frames import are_apart, put_together, take_apart
 from localmkl.kernels.likeness import odd_kernels
 from localmkl.kernels.stack import (
@@ -326,9 +326,8 @@ class BaseMKL(ReadingPart, ABC):
             self.kernels_, self.cosine_scales_ = context.kernels, context.cosine_scales
         else:
             stack, self.kernels_, self.cosine_scales_ = self._compute_stack(X, sample_weight)
-        if context.train is None and self.kernels is not None:
-            for sentence in odd_kernels(stack, self.kernels_):
-                warn(sentence)
+        if context.train is None:
+            self._warn_of_kernels(stack, X)
         shares = shares_present(self.kernels_, X, sample_weight)
         self.factors_ = context.recall(
             "factors", self.normalize, lambda: learn_factors(self.normalize, stack, sample_weight, shares)
@@ -336,6 +335,16 @@ class BaseMKL(ReadingPart, ABC):
         if not self._precomputed:
             self.rows_ = X
         return stack
+
+    def _warn_of_kernels(self, stack: Stack, X: Rows) -> None:
+        """Warn of kernels that cannot help, and of columns that no default kernel reads."""
+        if self.kernels is not None:
+            for sentence in odd_kernels(stack, self.kernels_):
+                warn(sentence)
+        elif hasattr(X, "iloc"):
+            read = columns_read(self.kernels_, X.columns)
+            if left := [name for name in X.columns if name not in read]:
+                warn(f"No default kernel reads the columns {listed(left)}; name kernels for them.")
 
     def _compute_stack(self, X: Rows, sample_weight: Floats | None) -> tuple[Stack, MaybeNone, Floats | None]:
         """Return the stack, the fitted kernels and the cosine scales of the training rows."""

@@ -99,7 +99,7 @@ def effects(model: BaseMKL, X: Rows, groups: ArrayLike | None = None, *, by: str
         raise ValueError("Effects of columns need a table, got other rows; use by='kernel'.")
     contributions = parts_of(model, X)
     return effects_of(
-        column_contributions(model, X, places) if places else contributions,
+        column_contributions(model, X, places, contributions) if places else contributions,
         local_memberships(model, model.memberships(X)),
         totals=contributions.sum(axis=(2, 3)),
         decisions=decision_names(model),
@@ -300,7 +300,13 @@ def _with_columns(table: Any, n_rows: int, changes: Sequence[tuple[int | None, I
 
 
 def column_contributions(
-    model: BaseMKL, X: Rows, places: dict[str, Place], *, n_shuffles: int = 2, random_state: int = 0
+    model: BaseMKL,
+    X: Rows,
+    places: dict[str, Place],
+    before: Floats,
+    *,
+    n_shuffles: int = 2,
+    random_state: int = 0,
 ) -> Floats:
     """Return what each column adds to the decisions for some rows, part by part.
 
@@ -314,6 +320,8 @@ def column_contributions(
     X : rows, with their groups where the model wants them
     places : dict of str to (view or None, number)
         What `numbered_columns` returned, or some of it.
+    before : ndarray of shape (n, n_decisions, n_parts, n_kernels)
+        Contributions of the rows.
     n_shuffles : int, default=2
     random_state : int, default=0
 
@@ -322,20 +330,19 @@ def column_contributions(
     ndarray of shape (n, n_decisions, n_parts, n_columns)
     """
     rng, alone = np.random.default_rng(random_state), np.array(kernel_columns(model, places))
-    before = parts_of(model, X)
     found = np.zeros((*before.shape[:3], len(places)))
     for m in np.flatnonzero(alone >= 0):
         found[..., alone[m]] += before[..., m] - before[..., m].mean(axis=0)
     several = np.flatnonzero((alone < 0) & np.any(before != 0.0, axis=(0, 1, 2)))
-    if len(several):
-        rest = copy(model)  # which asks for no kernel without weight
-        rest.kernel_weights_ = np.where(np.isin(np.arange(len(alone)), several), model.kernel_weights_, 0.0)
-    for _ in range(n_shuffles if len(several) else 0):
-        changes = [(place, _derangement(_present(X, place[0]), rng)) for place in places.values()]
-        after = parts_of(rest, recombined(X, changes))[..., several].sum(axis=-1)
-        fall = before[..., several].sum(axis=-1)[..., None]
-        found += (fall - np.moveaxis(after.reshape(len(places), *before.shape[:3]), 0, -1)) / n_shuffles
-    return found
+    if not len(several):
+        return found
+    rest = copy(model)  # which asks for no kernel without weight
+    rest.kernel_weights_ = np.where(np.isin(np.arange(len(alone)), several), model.kernel_weights_, 0.0)
+    columns = [place for place in places.values() for _ in range(n_shuffles)]
+    changes = [(place, _derangement(_present(X, place[0]), rng)) for place in columns]
+    after = parts_of(rest, recombined(X, changes))[..., several].sum(axis=-1)
+    after = after.reshape(len(places), n_shuffles, *before.shape[:3]).mean(axis=1)
+    return found + before[..., several].sum(axis=-1)[..., None] - np.moveaxis(after, 0, -1)
 
 
 def kernel_columns(model: BaseMKL, places: dict[str, Place]) -> list[int]:
@@ -351,6 +358,8 @@ def kernel_columns(model: BaseMKL, places: dict[str, Place]) -> list[int]:
     [-1, 1]
     """
     numbers, found = {name: c for c, name in enumerate(places)}, []
+    if not places:
+        return [-1] * len(model.factors_)
     for kernel, view in zip(bare_kernels(model), kernel_views(model), strict=True):
         own = getattr(kernel, "columns", None)
         only = own[0] if isinstance(own, list | tuple) and len(own) == 1 else own

@@ -20,6 +20,7 @@ from localmkl.estimators.seen import rows_as_seen
 from localmkl.explain.models import bare_kernels, kernel_views, memberships_of
 from localmkl.kernels import WeightedDegree
 from localmkl.kernels.alphabets import alphabet_letters, encode
+from localmkl.kernels.cells import pick_texts
 from localmkl.kernels.positions import position_shares
 from localmkl.kernels.stack import take_rows
 from localmkl.kernels.viewed import ViewKernel
@@ -252,7 +253,7 @@ def sequences_of(
     rows, own, _ = _seen(kernel, rows_as_seen(model, X))
     sequences = np.full(len(own), None, dtype=object)
     if own.any():
-        sequences[own] = list(_bare(kernel)._sequences(rows))
+        sequences[own] = list(pick_texts(rows, _bare(kernel).column, "WeightedDegree", "sequences"))
     return sequences.tolist(), _bare(kernel).alphabet
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Self
@@ -14,7 +15,7 @@ from sklearn.model_selection import KFold, StratifiedKFold, check_cv
 
 from localmkl._sklearn import count_rows, split_rows
 from localmkl._types import Floats, Ints, Rows, Targets
-from localmkl.estimators.groups import Grouped, as_groups
+from localmkl.estimators.groups import Grouped, as_groups, with_groups
 from localmkl.explain import (
     bare_kernels,
     groups_of,
@@ -91,7 +92,8 @@ class CrossFit:
         places = {} if is_precomputed(model) else numbered_columns(X)
         own = getattr(model, "groups", None) if reads else None
         places = {name: place for name, place in places.items() if not _holds(own, name)}
-        grams = SharedGrams(clone(model)._check_rows(X, reset=True), in_files=False)
+        cross = is_precomputed(model) and len(X) != np.shape(model.dual_coef_)[-1]  # Grams of new rows
+        grams = SharedGrams(X if cross else clone(model)._check_rows(X, reset=True), in_files=False)
         return cls(model, X, y, beside, labels, places if len(places) <= most_columns else {}, seed, grams)
 
     def splits(self, folds: Any, n_folds: int, max_rows: int) -> tuple[list[Split], str]:
@@ -138,14 +140,14 @@ class CrossFit:
         X = split_rows(self.model, self.X, self.y, rows, train)[0]
         return X if self.beside is None else Grouped(X, self.beside[rows])
 
-    def model_with(self, **changes: Any) -> Any:
-        """Return an unfitted model with the kernels of the fitted one and changed parameters."""
+    @cached_property
+    def unfitted(self) -> Any:
+        """The model, not fitted, with the kernels of the fitted one."""
         model = clone(self.model)
+        names, changes = model.get_params(deep=False), {"verbose": 0}
         if not is_precomputed(model):
-            changes = {"kernels": clone(bare_kernels(self.model)), **changes}
-        if "random_state" in model.get_params(deep=False):
-            changes = {"random_state": self.seed, **changes}
-        return model.set_params(verbose=0, **changes)
+            changes["kernels"] = clone(bare_kernels(self.model))
+        return model.set_params(**changes, **({"random_state": self.seed} if "random_state" in names else {}))
 
     def rivals(self, one_model: dict[str, Any]) -> tuple[dict[str, Rival], dict[str, str]]:
         """Return functions of a fold that decide as simpler models do, and why others were left out."""
@@ -194,7 +196,7 @@ class Fold:
     @cached_property
     def context(self) -> FoldContext:
         """The Grams that all models of the fold read; kernels learn on its training rows."""
-        context = self.fits.grams.context(self.fits.model_with(), self.train, None, parallel=True)
+        context = self.fits.grams.context(self.fits.unfitted, self.train, None, parallel=True)
         self.fits.grams.forget()
         return context
 
@@ -217,7 +219,7 @@ class Fold:
             train, test = train[own], test[fits.labels[test] == group]
         known = fits.part(test, train)
         context = replace(context, train=train, cosine_scales=scales, known=((known, test),), _kept={})
-        model = fits.model_with(**changes)
+        model = copy(fits.unfitted).set_params(**changes)
         model._fit(fits.part(train), fits.y[train], context)
         return model, np.concatenate(list(model._blocks([model], known, context, apart=True))), known
 
@@ -227,7 +229,8 @@ class Fold:
         if model is None:
             model, parts, rows = self.fit({})
         else:
-            rows = fits.part(self.test, self.train)
+            cross = is_precomputed(model)
+            rows = with_groups(fits.X, fits.beside) if cross else fits.part(self.test, self.train)
             parts = parts_of(model, rows)
         order = self._order(model)
         found = {
@@ -238,7 +241,7 @@ class Fold:
             **{name: rival(self) for name, rival in rivals.items()},
         }
         if fits.places:
-            own = column_contributions(model, rows, fits.places, random_state=fits.seed)
+            own = column_contributions(model, rows, fits.places, parts, random_state=fits.seed)
             found["columns"] = _ordered(own, order, 2).astype(np.float32)
         return found
 

@@ -6,6 +6,7 @@ come from these decisions, so that one model has one figure wherever it is shown
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Self
@@ -212,8 +213,7 @@ class HeldOut:
         by : {"column", "kernel"}, optional
             By default columns, where they are known.
         absent : bool, default=False
-            Whether to list something for groups, too, in which it is not stronger than in the others by at
-            least a standard error.
+            Whether to list what is not stronger in a group than in the others, too.
 
         Returns
         -------
@@ -224,7 +224,7 @@ class HeldOut:
         parts = [EVERYWHERE, *self.parts[int(self.shared) :]]
         every = []
         for p, j, m in np.ndindex(found.shares.shape):
-            if absent or found.excess[p, j, m] > 1.0:
+            if absent or found.excess[p, j, m] > 0.5:
                 every.append(
                     Matter(
                         kernel=names[m],
@@ -241,7 +241,10 @@ class HeldOut:
         return sorted(every, key=lambda matter: -matter.share)
 
     def where(self, by: str | None = None) -> Effects:
-        """Return effects by place: everywhere first, then in each group or cluster, by all parts of the model."""
+        """Return effects by place: everywhere first, then in each group or cluster.
+
+        All parts of the model are summed. `matters` lists the same.
+        """
         found, names = self._places(by)
         parts = [EVERYWHERE, *self.parts[int(self.shared) :]][: found.shares.shape[1]]
         return Effects(found.shares, found.shares, found.errors, self.decided, parts, names)
@@ -374,7 +377,10 @@ def held_out(
     candidates, skipped = fits.rivals(one_model or {}) if rivals else ({}, {})
     parts = []
     for number, split in enumerate(splits):
-        parts.append({"fold": np.full(len(split[1]), number), **Fold(fits, *split).decided(candidates)})
+        with warnings.catch_warnings():  # the fit of the model has said what there is to say
+            warnings.simplefilter("ignore")
+            decided = Fold(fits, *split).decided(candidates)
+        parts.append({"fold": np.full(len(split[1]), number), **decided})
         if progress is not None:
             progress(number + 1, len(splits))
     return _answer(fits, parts, list(candidates), skipped, made)

@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from inspect import signature
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -145,9 +146,10 @@ def _table_kernels(table: Table, impute: str | None) -> list[Kernel]:
 
 
 def _holds_numbers(column: Any) -> bool:
-    if column.dtype.kind == "O" and hasattr(column, "infer_objects"):
-        column = column.infer_objects()
-    return column.dtype.kind in NUMERIC
+    """Whether any entry of a column is a number: such a column is meant to hold numbers."""
+    if column.dtype.kind != "O" or not hasattr(column, "tolist"):
+        return column.dtype.kind in NUMERIC
+    return any(isinstance(value, Real) and value == value for value in column.tolist())
 
 
 def _count_values(column: Any) -> int:

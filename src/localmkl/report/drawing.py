@@ -147,6 +147,13 @@ class Plot:
         return found
 
 
+def with_diagonal(ends: tuple[float, float], titles: tuple[str, str]) -> Plot:
+    """Return a chart of two equal axes with a dashed diagonal."""
+    plot = Plot(ends, ends, titles, height=380)
+    plot.line(ends, ends, "var(--soft)", dashed=True)
+    return plot
+
+
 def written_at(x: float, y: float, text: str, anchor: str = "start", kind: str = "tick") -> Html:
     """Return a text at a place."""
     return tag("text", text, x=f"{x:g}", y=f"{y:g}", text_anchor=anchor, class_=kind)
@@ -244,7 +251,7 @@ def reaches(
     plot.marks = []
     for i, name in enumerate(names):
         top = plot.top + tall * i
-        shown = name if len(name) <= LABEL else f"{name[: LABEL - 1]}…"
+        shown = short(name)
         plot.add(tag("text", shown, tag("title", name), x=left - 10, y=top + tall / 2 + 4, text_anchor="end"))
         for k, found in enumerate(series.values()):
             plot.add(*_reach(plot, found[i], top + 13.0 + 12.0 * k, k))
@@ -255,6 +262,11 @@ def reaches(
     inside = drawing([*plot._across(), *plot.marks], plot.width, plot.height, label)
     colors = [color_of(k) for k in range(len(series))]
     return inside if len(series) == 1 else joined([legend(list(series), colors), inside])
+
+
+def short(name: str, most: int = LABEL) -> str:
+    """Return the beginning of a long name."""
+    return name if len(name) <= most else f"{name[: most - 1]}…"
 
 
 def _reach(plot: Plot, found: Sequence[float], y: float, number: int) -> list[Html]:

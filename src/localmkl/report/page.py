@@ -14,6 +14,7 @@ from localmkl._types import FilePath, Rows, Targets
 from localmkl.report.markup import Html, Section, as_json, joined, tag
 from localmkl.report.refitting import check_resamples, refit
 from localmkl.report.sections import first_screen, page_data, sections_of
+from localmkl.report.sections.sequence_parts import sequence_figures
 from localmkl.report.subject import Subject
 
 
@@ -85,10 +86,11 @@ def write_report(
         warnings.filterwarnings("ignore", "There are rows of groups")  # the page shows them
         subject = Subject(model, X, y, groups=groups, names=names, train=train, cv=cv, seed=random_state)
         subject.refits = refit(subject, stability, verbose)
+        sequences = sequence_figures(subject)
         page = render(
             title or first_screen.title_of(subject),
-            first_screen.first_screen(subject),
-            sections_of(subject),
+            first_screen.first_screen(subject, sequences[:2]),
+            sections_of(subject, sequences[2:]),
             page_data(subject),
         )
     # Half of a surrogate pair, as in file names that are no UTF-8, is written by its number.

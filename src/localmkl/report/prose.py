@@ -1,6 +1,7 @@
 """Numbers and lists in words."""
 
 from collections.abc import Iterable
+from pathlib import PurePath
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,9 @@ METRICS = {
 
 PERCENT = frozenset(("accuracy", "balanced_accuracy"))
 """Metrics that are written in percent."""
+
+ERRORS = frozenset(("log_loss", "brier", "rmse", "mae", "pinball"))
+"""Metrics of which less is better."""
 
 
 def percent(share: Any, digits: int = 0) -> str:
@@ -55,18 +59,6 @@ def brief(value: Any) -> str:
     return f"{value:,.0f}" if 1000 <= abs(value) < 1e9 else f"{value:.3g}"
 
 
-def signed(value: float) -> str:
-    """Return a number with its sign.
-
-    Examples
-    --------
-    >>> signed(0.5), signed(-0.0012), signed(-0.0)
-    ('+0.50', '-1.2e-03', '+0.00')
-    """
-    value = float(value) + 0.0
-    return f"{value:+.2f}" if value == 0.0 or 0.005 <= abs(value) < 1e9 else f"{value:+.1e}"
-
-
 def count(n: int, noun: str, plural: str | None = None) -> str:
     """Return a count with its noun.
 
@@ -90,6 +82,17 @@ def listing(items: Iterable[Any], last: str = "and", most: int = 8) -> str:
     if len(texts) > most + 1:
         texts = [*texts[:most], f"{len(texts) - most:,} others"]
     return texts[0] if len(texts) == 1 else f"{', '.join(texts[:-1])} {last} {texts[-1]}"
+
+
+def file_names(made: dict[str, Any]) -> list[str]:
+    """Return the names of the files that a model was fitted on, without their folders.
+
+    Examples
+    --------
+    >>> file_names({"file": "data/a.csv, b.csv"}), file_names({})
+    (['a.csv', 'b.csv'], [])
+    """
+    return [PurePath(one).name for one in str(made.get("file") or "").split(", ") if one]
 
 
 def class_name(label: Any) -> str:

@@ -1,5 +1,6 @@
 """The subject of a report: a model, and the rows that it is judged on."""
 
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -17,8 +18,9 @@ from localmkl.estimators.base import BaseMKL
 from localmkl.estimators.groups import Grouped, rows_of, with_groups
 from localmkl.inference import Stability
 from localmkl.inference.heldout import HeldOut, decided_on, held_out
+from localmkl.inference.scores import Score
 from localmkl.kernels.stack import take_rows
-from localmkl.report.prose import count
+from localmkl.report.prose import ERRORS, count
 from localmkl.report.recognised import seen
 from localmkl.stacks import Stack
 from localmkl.views import as_views
@@ -292,6 +294,13 @@ class Subject:
             train=None if self.train is None or self.train[1] is None else _apart(*self.train),
             random_state=self.seed,
         )
+
+    def lead(self, rival: str) -> Score:
+        """Return by how much the model is better than a rival."""
+        found = self.held.difference(rival)
+        if found.metric not in ERRORS:
+            return found
+        return replace(found, value=-found.value, low=-found.high, high=-found.low)
 
     @cached_property
     def truth(self) -> Bools:

@@ -34,7 +34,7 @@ def verdict(subject: Subject) -> str:
     held = subject.held
     if held is None or "one model for all" not in held.rivals:
         return ""
-    ahead, name = held.difference("one model for all"), METRICS[held.metric]
+    ahead, name = subject.lead("one model for all"), METRICS[held.metric]
     ends = f"{name} {written(held.metric, ahead.value)} ({interval(held.metric, ahead)})"
     if ahead.low > 0.0:
         return f"Weights for each {subject.noun} are better than one model for all, by {ends}."

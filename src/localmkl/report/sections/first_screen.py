@@ -1,16 +1,13 @@
 """The first screen: what is predicted, how well, what matters where, and what to be careful about."""
 
-from pathlib import PurePath
 from typing import Any
 
 import numpy as np
 
-from localmkl import explain
 from localmkl.report.markup import Html, joined, tag
 from localmkl.report.metrics import calibration_of, calibration_verdict
-from localmkl.report.prose import METRICS, class_name, count, interval, listing, percent, written
+from localmkl.report.prose import METRICS, class_name, count, file_names, interval, listing, percent, written
 from localmkl.report.sections.by_group import small_groups
-from localmkl.report.sections.sequence_parts import importance
 from localmkl.report.sections.what_matters import effects_figure, in_order
 from localmkl.report.subject import Subject
 
@@ -23,8 +20,7 @@ NAMED = 3
 
 def title_of(subject: Subject) -> str:
     """Return the title: the file and what is predicted, not the name of a method."""
-    file, target = subject.made.get("file"), subject.made.get("target")
-    files = [PurePath(one).name for one in str(file).split(", ")] if file else []
+    files, target = file_names(subject.made), subject.made.get("target")
     where = f"{listing(files, most=3)}: " if files else ""
     labels = [str(label) for label in subject.classes]
     if subject.binary:
@@ -37,17 +33,11 @@ def title_of(subject: Subject) -> str:
     return f"{where}{what}" if where else f"{what[0].upper()}{what[1:]}"
 
 
-def first_screen(subject: Subject) -> Html:
+def first_screen(subject: Subject, sequences: list[Html] | None = None) -> Html:
     """Return the three paragraphs, the tiles and the picture at the top of the page."""
     texts = [how_good_text(subject), matters_text(subject), careful_text(subject)]
-    picture = importance(subject) if explain.weighted_degrees(subject.model) else None
-    return joined(
-        [
-            [tag("p", text, class_="lead") for text in texts if text],
-            tiles(subject),
-            picture or effects_figure(subject),
-        ]
-    )
+    lead = [tag("p", text, class_="lead") for text in texts if text]
+    return joined([lead, tiles(subject), sequences or effects_figure(subject)])
 
 
 def how_good_text(subject: Subject) -> str:
@@ -134,7 +124,7 @@ def careful_text(subject: Subject) -> str:
     elif subject.binary and not held.probable:
         found.append("This loss gives decisions, not probabilities.")
     simple = [name for name in ("logistic regression", "ridge regression") if name in held.rivals]
-    ahead = held.difference(simple[0]) if simple else None
+    ahead = subject.lead(simple[0]) if simple else None
     if ahead is not None and not ahead.low > 0.0:
         better = "better than" if ahead.high < 0.0 else "as good as"
         found.append(f"A {simple[0]} may be {better} this model.")
@@ -155,10 +145,10 @@ def tiles(subject: Subject) -> Html:
             shown.append(("rows", f"{len(held.y):,}", count(subject.n_train, "training row")))
         simple = [name for name in held.rivals if name not in ("one model for all", "separate models")]
         if simple:
-            best = max(simple, key=lambda name: _worth(held, name))
+            best = min(simple, key=lambda name: subject.lead(name).value)
             shown.append(("best simple model", written(held.metric, held.score(best).value), best))
         if "one model for all" in held.rivals:
-            ahead = held.difference("one model for all")
+            ahead = subject.lead("one model for all")
             pays = "pay" if ahead.low > 0.0 else "cost" if ahead.high < 0.0 else "no clear gain"
             text = f"{written(held.metric, ahead.value)} against one model for all"
             shown.append((f"{subject.noun}s", pays, text))
@@ -174,14 +164,6 @@ def tiles(subject: Subject) -> Html:
         ],
         class_="tiles",
     )
-
-
-def _worth(held: Any, name: str) -> float:
-    score = held.score(name)
-    value = (
-        score.value if score.metric not in ("rmse", "mae", "log_loss", "brier", "pinball") else -score.value
-    )
-    return float(value) if np.isfinite(value) else -np.inf
 
 
 def certified(subject: Subject) -> tuple[str, str, str]:

@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 from sklearn import metrics as outside
 
-from localmkl.calibration import event_probabilities, reliability
-from localmkl.report.drawing import Plot, color_of, extent, heat_map, legend
+from localmkl.calibration import Reliability, event_probabilities, reliability
+from localmkl.report.drawing import Plot, color_of, extent, heat_map, legend, with_diagonal
 from localmkl.report.markup import Html, Section, beside, figure, joined, table, tag
 from localmkl.report.metrics import at_threshold, calibration_of, calibration_verdict, net_benefit
 from localmkl.report.prose import METRICS, brief, class_name, count, interval, percent, written
@@ -38,7 +38,7 @@ def methods_table(subject: Subject) -> Html:
     own, name = held.score(), METRICS.get(held.metric, held.metric)
     rows = [[tag("b", "this model"), written(own.metric, own.value), interval(own.metric, own), ""]]
     for rival in held.rivals:
-        theirs, ahead = held.score(rival), held.difference(rival)
+        theirs, ahead = held.score(rival), subject.lead(rival)
         lead = f"{written(own.metric, ahead.value)} ({interval(own.metric, ahead)})"
         rows.append([rival, written(own.metric, theirs.value), interval(own.metric, theirs), lead])
     head = ["method", name, "95 % interval", "lead of this model (95 % interval)"]
@@ -58,8 +58,7 @@ def _two_classes(subject: Subject) -> list[Any]:
 
 
 def _roc(subject: Subject, scores: Any) -> Html:
-    held, plot = subject.held, Plot((0, 1), (0, 1), ("1 - specificity", "sensitivity"), height=380)
-    plot.line([0, 1], [0, 1], "var(--soft)", dashed=True)
+    held, plot = subject.held, with_diagonal((0, 1), ("1 - specificity", "sensitivity"))
     methods = {"this model": scores, **{rival: subject.scores(rival) for rival in held.rivals}}
     for number, values in reversed(list(enumerate(methods.values()))):
         wrong, right, _ = outside.roc_curve(subject.truth, values)
@@ -80,10 +79,7 @@ def _roc(subject: Subject, scores: Any) -> Html:
 
 def _calibration(subject: Subject, given: Any) -> Html:
     name, found = class_name(subject.positive), reliability(given, subject.truth)
-    plot = Plot((0, 1), (0, 1), (f"predicted probability of {name}", "observed share"), height=380)
-    plot.line([0, 1], [0, 1], "var(--soft)", dashed=True)
-    plot.upright(found.predicted, found.low, found.high)
-    plot.points(found.predicted, found.observed, size=5)
+    plot = _in_bins(found, (f"predicted probability of {name}", "observed share"))
     rows = [
         [percent(p), percent(o), f"{percent(low)} to {percent(high)}", f"{n:,}"]
         for p, o, low, high, n in zip(
@@ -186,20 +182,24 @@ def _many_classes(subject: Subject) -> list[Any]:
 
 def _calibration_of_top(subject: Subject, given: Any) -> Html:
     found = reliability(*event_probabilities(given, subject.held.y, np.array(subject.classes)))
-    plot = Plot((0, 1), (0, 1), ("probability of the predicted class", "share predicted rightly"), height=380)
-    plot.line([0, 1], [0, 1], "var(--soft)", dashed=True)
-    plot.upright(found.predicted, found.low, found.high)
-    plot.points(found.predicted, found.observed, size=5)
+    plot = _in_bins(found, ("probability of the predicted class", "share predicted rightly"))
     inside = int(found.inside.sum())
     text = f"In {inside} of {len(found.inside)} bins the two agree within chance. Bars are 95 % intervals."
     return figure("Calibration", text, plot.svg("Probability of the predicted class"))
+
+
+def _in_bins(found: Reliability, titles: tuple[str, str]) -> Plot:
+    plot = with_diagonal((0, 1), titles)
+    plot.upright(found.predicted, found.low, found.high)
+    plot.points(found.predicted, found.observed, size=5)
+    return plot
 
 
 def _regression(subject: Subject) -> list[Any]:
     held = subject.held
     y, predicted = np.asarray(held.y, dtype=float), held.decisions
     rows = []
-    for metric in ("r2", "rmse", "mae"):
+    for metric in ("rmse", "mae"):
         score = held.score(metric=metric)
         rows.append([METRICS[metric], written(metric, score.value), interval(metric, score)])
     chosen = np.arange(len(y))
@@ -207,11 +207,10 @@ def _regression(subject: Subject) -> list[Any]:
         chosen = np.random.default_rng(subject.seed).choice(len(y), SHOWN, replace=False)
     names = [subject.labels[i] for i in chosen]
     ends = extent(y, predicted)
-    first = Plot(ends, ends, ("predicted", "observed"), height=400)
-    first.line(ends, ends, "var(--soft)", dashed=True)
+    first = with_diagonal(ends, ("predicted", "observed"))
     first.points(predicted[chosen], y[chosen], size=3, names=names)
     residuals = y - predicted
-    second = Plot(extent(predicted), extent(residuals), ("predicted", "observed - predicted"), height=400)
+    second = Plot(extent(predicted), extent(residuals), ("predicted", "observed - predicted"), height=380)
     second.line(extent(predicted), (0, 0), "var(--soft)", dashed=True)
     second.points(predicted[chosen], residuals[chosen], size=3, names=names)
     half = brief(float(np.quantile(np.abs(residuals), 0.5)))

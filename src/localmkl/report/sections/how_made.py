@@ -69,7 +69,9 @@ def method_text(subject: Subject) -> str:
     roots = [kind.removesuffix("Classifier").removesuffix("Regressor") for kind in kinds]
     root = next((root for root in roots if root in METHODS), roots[0])
     what = METHODS.get(root, "learns kernel weights")
-    if subject.grouped:
+    if root in ("HLMKL", "CLMKL") and not subject.local:
+        what = METHODS["MKL"]
+    elif subject.grouped:
         what = f"learns kernel weights for each {subject.noun}"
     share = explain.shared_part(model)
     beside = f" A part that all rows share has weights too, by {percent(share)}." if share else ""
@@ -145,7 +147,7 @@ def _weights(subject: Subject) -> Html | None:
         return None
     shares = explain.kernel_shares(subject.model)
     parts = subject.parts if subject.local else ["all rows"]
-    order = np.argsort(-shares.max(axis=0))[:30]
+    order = [m for m in np.argsort(-shares.max(axis=0))[:30] if shares[:, m].max() >= 0.005]
     shown = shares.T[order][:, : len(parts)]
     drawn = heat_map(
         [subject.kernels[m] for m in order], parts, shown, corner="kernel, share of the weights in percent"

@@ -25,22 +25,12 @@ FONT, CAPITAL, SMALLEST = 14.0, 0.72, 0.6
 """Size of letters, height of capitals in it, and pixels below which letters are left out."""
 
 
-def importance(subject: Subject) -> Html | None:
-    """Return the importance of positions with a logo below: the picture of the first screen."""
-    found = sequence_figures(subject)
-    return joined(found[:2]) if found else None
-
-
 def sequence_figures(subject: Subject) -> list[Html]:
     """Return importance and logo for each column of sequences and class."""
     if subject.rows is None or not explain.weighted_degrees(subject.model):
         return []
-    found = subject.__dict__.get("_sequence_figures")
-    if found is None:
-        places = explain.sequence_places(subject.model)
-        found = [one for view, column in places for one in _figures_of(subject, view, column)]
-        subject.__dict__["_sequence_figures"] = found
-    return list(found)
+    places = explain.sequence_places(subject.model)
+    return [one for view, column in places for one in _figures_of(subject, view, column)]
 
 
 def _figures_of(subject: Subject, view: str | None, column: Any) -> list[Html]:

@@ -8,7 +8,7 @@ import numpy as np
 from localmkl import explain
 from localmkl.estimators.groups import rows_of
 from localmkl.report.markup import Html, Section, table
-from localmkl.report.prose import METRICS, brief, count, interval, listing, percent, written
+from localmkl.report.prose import METRICS, brief, count, file_names, interval, listing, percent, written
 from localmkl.report.subject import Subject
 from localmkl.views import Views
 
@@ -35,9 +35,10 @@ def trained_text(subject: Subject) -> str:
         shape = f" with {count(len(rows.columns), 'column')}"
     elif len(np.shape(rows)) == 2:
         shape = f" with {count(np.shape(rows)[1], 'column')}"
-    where = f" of {made['file']}" if made.get("file") else ""
+    files = file_names(made)
+    where = f" of {listing(files)}" if files else ""
     text = f"The model was trained on {count(subject.n_train, 'row')}{where}{shape}."
-    if subject.new:
+    if subject.new and subject.held is not None:
         text += f" It was judged on {count(len(subject.labels), 'new row')}."
     return text
 

@@ -1,6 +1,6 @@
 """What matters where: effects of kernels by cluster or group, and of the columns inside them."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -8,21 +8,30 @@ import numpy as np
 from localmkl import explain
 from localmkl._checks import is_missing
 from localmkl.explain.effects import column_values, numbered_columns
-from localmkl.report.drawing import GROUPS, Plot, color_of, extent, heat_map, legend, reaches
+from localmkl.report.drawing import (
+    GROUPS,
+    LABEL,
+    Plot,
+    color_of,
+    extent,
+    heat_map,
+    legend,
+    reaches,
+    short,
+)
 from localmkl.report.markup import Html, Section, beside, figure, joined, table
 from localmkl.report.prose import class_name, percent
-from localmkl.report.sections.sequence_parts import sequence_figures
 from localmkl.report.subject import Subject
 
 MOST, LEAST = 16, 0.005
 """Rows of a heat map, and the largest effect below which a row is left out."""
 
-CURVES, BINS, WORDS = 9, 10, 6
+CURVES, BINS, WORDS = 6, 10, 6
 """Columns with a curve, points of a curve, and most words on its axis."""
 
 
-def what_matters(subject: Subject) -> Section | None:
-    """Return the section on effects; None where nothing is known."""
+def what_matters(subject: Subject, sequences: Sequence[Html] = ()) -> Section | None:
+    """Return the section on effects, and on sequences; None where nothing is known."""
     held = subject.held
     parts: list[Any] = []
     if held is not None:
@@ -32,9 +41,7 @@ def what_matters(subject: Subject) -> Section | None:
         )
         first = explain.weighted_degrees(subject.model) or held.column_parts is not None
         parts += [kernel_figure(subject, held.matters(by="kernel")) if first else None, view_table(subject)]
-    if subject.rows is not None:
-        parts += [*sequence_figures(subject)[2:], columns_figure(subject)]
-    parts = [part for part in parts if part]
+    parts = [part for part in [*parts, *sequences, columns_figure(subject)] if part]
     return Section("matters", "What matters where", parts) if parts else None
 
 
@@ -52,7 +59,8 @@ def kernel_figure(subject: Subject, found: list[Any]) -> Html | None:
         across = in_order(subject, {getattr(one, field) for one in found})
         if len(across) > 1:
             return _as_heat_map(subject, found, across, field, noun)
-    return _with_intervals(subject, found[:MOST], noun)
+    shown = [one for one in found[:MOST] if one.share >= LEAST]
+    return _with_intervals(subject, shown or found[:1], noun)
 
 
 def in_order(subject: Subject, names: Iterable[str]) -> list[str]:
@@ -63,7 +71,7 @@ def in_order(subject: Subject, names: Iterable[str]) -> list[str]:
 
 
 def _with_intervals(subject: Subject, found: list[Any], noun: str) -> Html:
-    names = [f"{one.kernel}{_arrow(subject, one)}" for one in found]
+    names = [f"{short(one.kernel, LABEL - 2)}{_arrow(subject, one)}" for one in found]
     values = [(100 * one.share, 100 * one.low, 100 * one.high) for one in found]
     drawn = reaches(names, {"effect": values}, "effect in percent", f"Effects by {noun}", 0.0)
     rows = [[one.kernel, *_said(subject, one)] for one in found]
@@ -95,7 +103,8 @@ def _as_heat_map(subject: Subject, found: list[Any], across: list[str], field: s
     what = subject.noun if field == "part" else "class"
     numbers = table([noun, what, "effect", "95 % interval", "sure", "direction"], rows, f"Effects by {noun}")
     drawn = heat_map(down, across, shares, pale=pale, marks=marks, corner=f"{noun}, effect in percent")
-    text = f"Percent of the variance of predictions; pale cells are not sure.{_arrows(subject, found)}"
+    text = "Percent of the variance of predictions; pale cells are not sure, empty ones have no effect."
+    text += _arrows(subject, found)
     return figure(f"Effects by {noun} and {what}", text, drawn, numbers)
 
 
@@ -132,7 +141,11 @@ def view_table(subject: Subject) -> Html | None:
     for view in subject.views:
         mask = np.array([own == view for own in of_kernels])
         rows.append([view, *(percent(share) for share in within[:, mask].sum(axis=1))])
-    return table(["view", *effects.parts], rows, "Effects of views: the sums over their kernels")
+    return table(
+        ["view", *(effects.parts if subject.local else ["effect"])],
+        rows,
+        "Effects of views: the sums over their kernels",
+    )
 
 
 def columns_figure(subject: Subject) -> Html | None:
