@@ -1,4 +1,4 @@
-"""The cost of knowing how sure one is: refits, permutations, numbers of clusters, in fits on all rows.
+"""The cost of knowing how sure one is: refits, permutations, in fits on all rows.
 
 A fit is ``CLMKLClassifier("precomputed").fit`` on the whole stack, of which a half reads a quarter.
 """
@@ -8,7 +8,7 @@ import numpy as np
 from benchmarks import harness
 from benchmarks.references import make_blobs
 from localmkl import CLMKLClassifier, GramStack
-from localmkl.inference import choose_clusters, locality_test, stability
+from localmkl.inference import locality_test, stability
 
 NORMS = (1.0, 4 / 3, 2.0)
 ROUNDS = 5
@@ -30,12 +30,10 @@ def _row(stack, y, p, n_resamples, smoke):
     calls = {
         "fit": fit,
         "halves": lambda: stability(model, stack, y, **few),
-        "bootstraps": lambda: stability(model, stack, y, resampling="bootstrap", **few),
     }
     once = {
         "20 splits": lambda: locality_test(model, stack, y, n_permutations=0, random_state=0),
         "19 permutations": lambda: locality_test(model, stack, y, n_permutations=19, cv=2, random_state=0),
-        "1 to 6 clusters": lambda: choose_clusters(model, stack, y, random_state=0),
     }
     rounds = [
         {name: harness.seconds(call, repeats=1, warmup=0) for name, call in calls.items()}
@@ -45,7 +43,6 @@ def _row(stack, y, p, n_resamples, smoke):
     fitted = float(np.median([each["fit"] for each in rounds]))
     row = {"n": len(y), "M": stack.n_kernels, "l": model.n_clusters, "p": round(p, 3)}
     row |= {"fit, ms": round(1e3 * fitted, 1)}
-    for name in ("halves", "bootstraps"):
-        spent = n_resamples / 20 * float(np.median([each[name] for each in rounds]))
-        row[f"{n_resamples} {name}"] = round(spent / fitted, 1)
+    spent = n_resamples / 20 * float(np.median([each["halves"] for each in rounds]))
+    row[f"{n_resamples} halves"] = round(spent / fitted, 1)
     return row | {name: round(seconds / fitted, 1) for name, seconds in times.items()}

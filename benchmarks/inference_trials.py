@@ -1,4 +1,4 @@
-"""Does `localmkl.inference` keep what it says? Coverage, level, power, error control, numbers of clusters.
+"""Does `localmkl.inference` keep what it says? Coverage, level, power.
 
     python -m benchmarks.inference_trials [KIND ...]        goes on where it stopped
     python -m benchmarks.inference_trials --summary         writes the table, draws the power
@@ -21,7 +21,7 @@ from benchmarks import harness
 from localmkl import CLMKLClassifier, GramStack
 from localmkl.datasets import make_localized
 from localmkl.explain import kernel_shares
-from localmkl.inference import choose_clusters, locality_test, stability
+from localmkl.inference import locality_test, stability
 from localmkl.inference.matching import main_clusters_in, match_clusters
 from localmkl.kernels import FactorStack
 
@@ -92,10 +92,10 @@ def _in_order(model, groups):
     return match_clusters(groups, main_clusters_in(model.memberships_), 3, 3)
 
 
-def _coverage(seed, locality, p, resampling="halves"):
+def _coverage(seed, locality, p):
     stack, y, groups = _problem(N_COVERED, seed, locality=locality)
     model, truth = _model(p=p).fit(stack, y), _truth(locality, p)
-    found = stability(model, stack, y, resampling=resampling, random_state=seed)
+    found = stability(model, stack, y, random_state=seed)
     order = _in_order(model, groups)
     low, high = found.low[order], found.high[order]
     inside, large = _covers(low, high, truth), truth > 0.02
@@ -132,24 +132,6 @@ def _plain_intervals(shares, refits):
     }
 
 
-def _chosen(seed, C):
-    """Count kernels of noise that are chosen, of 20 views, beside their bound; views 1 to 3 say something."""
-    stack, y, _ = _problem(N_COVERED, seed, n_views=20)
-    model = _model(p=1, C=C).fit(stack, y)
-    found = stability(model, stack, y, random_state=seed)
-    row = {"a half chooses": float(found.n_chosen().mean())}
-    noise = np.array([0, *range(4, 20)])
-    for threshold in (0.6, 0.75, 0.9):
-        for bound in ("worst", "unimodal"):
-            row[f"{bound} {threshold}"] = float(found.expected_false(threshold, bound).mean())
-        row[f"false {threshold}"] = float((found.frequency[:, noise] >= threshold).sum(axis=1).mean())
-    for most in (0.5, 1.0):
-        chosen = found.chosen(most)
-        row[f"false at {most}"] = float(chosen[:, noise].sum(axis=1).mean())
-        row[f"true at {most}"] = float(chosen[:, 1:4].sum(axis=1).mean())
-    return row
-
-
 def _test(seed, locality, n_permutations=19, gate_kernel=0, scoring=None):
     stack, y, _ = _problem(N_TESTED, seed, locality=locality)
     model = _model(gate_kernel=gate_kernel).fit(stack, y)
@@ -159,21 +141,11 @@ def _test(seed, locality, n_permutations=19, gate_kernel=0, scoring=None):
     return {"t": found.t_p_value, "permutation": found.p_value, "difference": found.difference}
 
 
-def _choose(seed, locality, n_samples, gate_kernel=None):
-    stack, y, _ = _problem(n_samples, seed, locality=locality)
-    model = _model(gate_kernel=gate_kernel).fit(stack, y)
-    return {"n_clusters": choose_clusters(model, stack, y, random_state=seed).n_clusters}
-
-
 SETTINGS: dict = {
     "p = 1, locality 1": {"p": 1.0, "locality": 1.0},
     "p = 4/3, locality 1": {"p": 4 / 3, "locality": 1.0},
     "p = 1, locality 0.3": {"p": 1.0, "locality": 0.3},
     "p = 4/3, locality 0.3": {"p": 4 / 3, "locality": 0.3},
-    "bootstrap, p = 4/3, locality 1": {"p": 4 / 3, "locality": 1.0, "resampling": "bootstrap"},
-    "bootstrap, p = 1, locality 0.3": {"p": 1.0, "locality": 0.3, "resampling": "bootstrap"},
-    "C = 0.1": {"C": 0.1},
-    "C = 0.3": {"C": 0.3},
     "no locality": {"locality": 0.0},
     "no locality, gate sees all views": {"locality": 0.0, "gate_kernel": None},
     "even": {"locality": EVEN, "n_permutations": 0},
@@ -184,22 +156,13 @@ SETTINGS: dict = {
     "locality 0.6": {"locality": 0.6},
     "locality 0.8": {"locality": 0.8},
     "locality 1": {"locality": 1.0},
-    "three groups, n = 300": {"locality": 1.0, "n_samples": 300},
-    "three groups, n = 300, gate sees its view": {"locality": 1.0, "n_samples": 300, "gate_kernel": 0},
-    "three groups, n = 200": {"locality": 1.0, "n_samples": 200},
-    "none, n = 300": {"locality": 0.0, "n_samples": 300},
-    "none, n = 300, gate sees its view": {"locality": 0.0, "n_samples": 300, "gate_kernel": 0},
-    "none, n = 200": {"locality": 0.0, "n_samples": 200},
 }
 NAMES = list(SETTINGS)
 KINDS: dict = {
     "coverage": (_coverage, NAMES[:4], 50),
-    "choose": (_choose, NAMES[18:], 50),
     "even": (_test, ["even"], 500),
     "level": (_test, ["no locality"], 500),
-    "power": (_test, NAMES[11:18], 60),
-    "chosen": (_chosen, NAMES[6:8], 30),
-    "bootstrap": (_coverage, NAMES[4:6], 25),
+    "power": (_test, NAMES[7:14], 60),
     "level, gate sees all views": (_test, ["no locality, gate sees all views"], 200),
 }
 """Trial, its settings, how many seeds of each."""
@@ -218,9 +181,6 @@ def summary(rows):
 
 def _summed(own):
     values = {name: np.array([row[name] for row in own]) for name in own[0] if name not in HEAD}
-    if "n_clusters" in values:
-        counts = np.bincount(values["n_clusters"].astype(int), minlength=7)
-        return {f"{k} clusters": int(counts[k]) for k in range(1, len(counts))}
     if "t" in values:
         found = {"difference": _mean(values["difference"]), "its error": _error(values["difference"])}
         for name in ("t", "permutation"):

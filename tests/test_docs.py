@@ -120,7 +120,7 @@ def run_and_compare(found):
 def test_the_table_of_kernels_is_complete():
     row = r"^   \* - ``(\w+)``\n     - `~localmkl\.kernels\.(\w+)`\n     -(?: ``(\w+)``)?$"
     found = {word: (kind, own or None) for word, kind, own in re.findall(row, PAGE, re.MULTILINE)}
-    assert found == KERNEL_WORDS
+    assert found == dict(KERNEL_WORDS)
 
 
 def test_the_table_of_exit_codes_is_that_of_the_code():

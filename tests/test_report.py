@@ -284,6 +284,7 @@ def test_a_regression_has_errors_and_no_classes(tmp_path):
     inner = StandardScaler().fit_transform(X)
     held = held_out(model[-1], inner, y, n_folds=3)
     assert page.row("this model")[1] == f"{metrics.r2_score(y, held.decisions):.2f}"
+    assert "The steps before the model were fitted on all rows." in page.sections["quality"]
     rmse = metrics.root_mean_squared_error(y, held.decisions)
     assert page.row("RMSE")[1] in (f"{rmse:.3f}", f"{rmse:.3g}")
     mae = metrics.mean_absolute_error(y, held.decisions)

@@ -68,8 +68,8 @@ def as_pandas(X):
 
 def _floating(column):
     """Return a column whose decimal numbers, which are objects to pandas, are floating-point ones."""
-    there = column.dropna() if column.dtype == object else ()
-    return column.astype(float) if len(there) and isinstance(there.iloc[0], Decimal) else column
+    there = column.dropna().tolist() if column.dtype == object else []
+    return column.astype(float) if there and isinstance(there[0], Decimal) else column
 
 
 def annotated_rows(name, X):

@@ -51,13 +51,6 @@ def test_an_option_with_one_value_fixes_its_parameter():
     assert len(tried(C=[1.0], p=[1.0], evenness=[0.5])) == 1
 
 
-def test_two_clusters_are_searched_with_memberships_that_differ():
-    for values in (tuning.QUICK, tuning.FULL):
-        for n_clusters, fewest in ((1, 1.0), (2, 0.5), (3, 1 / 3)):
-            found = {one["evenness"] for one in tried(values, n_clusters=[n_clusters]) if "evenness" in one}
-            assert found == {1.0} if n_clusters == 1 else fewest < min(found) <= max(found) < 1.0
-
-
 def test_fit_searches_by_default(call, table):
     options = ("fit", table.train, "--target", "state", "--names", "id", "--kernels", VIEWS, "--p", 1)
     said = call(*options, "--json", bare=False)
@@ -155,4 +148,7 @@ def test_headers_of_fasta_files_hold_groups(call, fasta):
     assert "kind-specific weights" in said.out
     assert "New groups: None;" in call("predict", "model.localmkl", fasta.new, "--out", "p.csv").err
     fasta.train.write_text("\n".join(lines).replace(" kind=human", "", 1) + "\n")
-    assert "must have `kind=...`" in call("fit", fasta.train, "--groups", "kind", code=1).err
+    assert (
+        "must have a value for groups, 'kind', got none"
+        in call("fit", fasta.train, "--groups", "kind", code=1).err
+    )

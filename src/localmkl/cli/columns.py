@@ -32,12 +32,6 @@ WRITTEN_NUMBER = re.compile(r"[+-]?[0-9][0-9.]*(?:,[0-9.,]*[0-9]\s*%?|\s*%)")
 MOST_WORDS, ROWS_A_WORD = 20, 5
 """A column of text holds categories if it has at most so many different words, on average in so many rows."""
 
-CODES, MOST_LOOKED_AT = range(3, 9), 200
-"""Numbers of different whole numbers that may be codes of categories, if columns are at most so many."""
-
-TYPOS = 0.1
-"""Share of cells that are words up to which a column is clearly meant to hold numbers: an error names one."""
-
 NAMES, DATES, TEXT, COMMAS = "names the rows", "holds dates", "holds text", "holds numbers with commas or %"
 EMPTY, ONE = "holds no values", "holds one value"
 """Why default kernels do not read a column."""
@@ -152,8 +146,11 @@ def left_out(content):
     return found | {name: ONE for name, same in zip(numeric, constant, strict=True) if same}
 
 
-def _why_no_words(content, name, few):
-    """Return why a column of text is left out; None if it holds categories."""
+def _why_no_words(content, name, few, typos=0.1):
+    """Return why a column of text is left out; None if it holds categories.
+
+    A column with at most a share of `typos` words is clearly meant to hold numbers: an error names one.
+    """
     words = [str(value) for value in content.rows[name].dropna().tolist()]
     n_different = len(set(words))
     if all(map(DATE.fullmatch, words)):
@@ -165,7 +162,7 @@ def _why_no_words(content, name, few):
     if n_different == len(content.rows) and ROW_NAMES.fullmatch(name):
         return NAMES
     _, wrong = _numbers(content.rows[name])
-    if 0 < wrong.sum() <= TYPOS * len(words):
+    if 0 < wrong.sum() <= typos * len(words):
         _refuse(content, name, int(wrong.argmax()), "numbers")
     return TEXT
 
@@ -189,14 +186,14 @@ def identifiers(frame):
     return found if len(found) < len(numeric_names(frame)) else set()
 
 
-def codes(frame):
+def codes(frame, sizes=range(3, 9), most_columns=200):
     """Return the columns of few different whole numbers, which may be codes of categories."""
     names = numeric_names(frame)
-    different = {name: frame[name].dropna().unique() for name in names if len(names) <= MOST_LOOKED_AT}
+    different = {name: frame[name].dropna().unique() for name in names if len(names) <= most_columns}
     return [
         name
         for name, values in different.items()
-        if len(values) in CODES and len(values) * ROWS_A_WORD <= len(frame) and (values % 1 == 0).all()
+        if len(values) in sizes and len(values) * ROWS_A_WORD <= len(frame) and (values % 1 == 0).all()
     ]
 
 
@@ -239,7 +236,7 @@ def as_read(content, columns, kernels):
         Of the training rows.
     kernels : list of Kernel
     """
-    from localmkl.kernels.defaults import columns_read
+    from localmkl.kernels import columns_read
 
     columns = list(columns)
     missing = [name for name in columns if name not in content.rows.columns]
@@ -280,7 +277,9 @@ def as_numbers(content, frame, columns, gaps=()):
     wrong |= (np.abs(numbers) > LARGEST_NUMBER) | (np.isnan(numbers) & ~np.isin(columns, gaps))
     if wrong.any():
         place = int(wrong.any(axis=0).argmax())
-        _refuse(content, columns[place], int(wrong[:, place].argmax()), f"numbers up to {LARGEST_NUMBER:.0e}")
+        row = int(wrong[:, place].argmax())
+        largest = "" if np.isnan(numbers[row, place]) else f" up to {LARGEST_NUMBER:.0e}"
+        _refuse(content, columns[place], row, f"numbers{largest}")
     table = pd.DataFrame(numbers, columns=columns, index=frame.index)
     others = frame.columns.difference(columns, sort=False)
     return table if others.empty else pd.concat([table, frame[others]], axis=1)[list(frame.columns)]

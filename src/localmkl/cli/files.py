@@ -24,13 +24,7 @@ from localmkl._resources import available_memory
 from localmkl._spelling import meant
 from localmkl.cli.columns import as_word, left_out, remarks, tidied
 from localmkl.cli.voice import Misuse
-from localmkl.datasets.fasta import (
-    fasta_pieces,
-    header_values,
-    read_label_file,
-    required_labels,
-    written_labels,
-)
+from localmkl.datasets.fasta import fasta_pieces, header_values, read_label_file, written_labels
 from localmkl.datasets.gram_files import read_grams, read_row_variable
 from localmkl.datasets.labels import as_labels, has_label, is_label, with_gaps
 from localmkl.datasets.opening import check_regular, file_kind, read_text, unpacked_size
@@ -56,10 +50,6 @@ CALLED = {
     VIEWS: "files of several views",
 }
 
-MODEL_SUFFIX = ".localmkl"
-
-TABLE_LABELS = "--labels is for FASTA and Gram files; the labels of a table are the column of --target."
-
 LARGE_BYTES = 2**28
 """Files from this size on are read in pieces; smaller ones as soon as they are a tenth of the free memory."""
 
@@ -71,9 +61,6 @@ OPTIONS = {"y": "--target", "names": "--names", "groups": "--groups"}
 
 PIECE_LETTERS = 2**24
 """Letters of a piece of a large file: its objects take a few hundred megabytes at most."""
-
-POSITIVE, NEGATIVE = 1, -1
-"""Labels of the sequences of two files."""
 
 
 @dataclass(frozen=True)
@@ -225,6 +212,8 @@ class Content:
 
     def place(self, row, name):
         """Return the place of a row in the file and its field in a column, as text."""
+        if self.kind == SEQUENCES and self.names is not None:
+            return f"record {self.names[row]!r}", None
         row = row if self.numbers is None else self.numbers[row]
         return field_at(self.path, int(row), name, header=self.header)
 
@@ -271,7 +260,7 @@ def is_large(path):
 def is_model(path):
     """Whether a file is a model, whatever its name; or by its name, if it is damaged: loading says so."""
     check_regular(path)
-    return Path(path).suffix == MODEL_SUFFIX or is_archive(path)
+    return Path(path).suffix == ".localmkl" or is_archive(path)
 
 
 def parse_rows(text, n_rows):
@@ -309,8 +298,6 @@ def check_labelled(path, asked):
         for one in (path, asked.negative):
             if kind_of(one) != SEQUENCES:
                 raise ValueError(f"--positive and --negative must be FASTA files, got {str(one)!r}.")
-    elif kind == TABLE and asked.labels is not None:
-        raise Misuse(TABLE_LABELS)
     elif kind == TABLE and asked.target is None:
         frame = next(table_pieces(path, header=asked.header, letters=2**16))
         raise Misuse(f"--target must name a column of {str(path)!r}; it has {listed(frame.columns)}.")
@@ -345,8 +332,6 @@ def read_rows(path, asked):
     path, kind = Path(path), kind_of(path)
     if kind == GRAMS:
         return _read_grams(path, asked, labelled=False)
-    if kind == TABLE and asked.labels is not None:
-        raise Misuse(TABLE_LABELS)
     content = _joined(list(contents(path, with_groups(asked), labelled=False)))
     has = np.zeros(len(content), dtype=bool) if content.y is None else has_label(content.y)
     if not has.any() and asked.target in asked.insisted:
@@ -373,6 +358,8 @@ def contents(path, asked, *, labelled, letters=None):
     """
     path, first = Path(path), 0
     if kind_of(path) == TABLE:
+        if asked.labels is not None:
+            raise Misuse("--labels is for FASTA and Gram files; the labels of a table are its --target.")
         text = [name for name in (asked.target, asked.names, asked.groups) if name is not None]
         frames = table_pieces(path, header=asked.header, text=text, letters=letters)
         found = (
@@ -382,7 +369,7 @@ def contents(path, asked, *, labelled, letters=None):
     elif asked.negative is None:
         found = _sequences(path, asked, letters)
     else:
-        both = ((path, POSITIVE), (asked.negative, NEGATIVE))
+        both = ((path, 1), (asked.negative, -1))
         found = (part for one, label in both for part in _sequences(Path(one), asked, letters, label))
     for content in found:
         yield content if letters is None else replace(content, numbers=np.arange(first, first + len(content)))
@@ -424,17 +411,12 @@ def _column_of(content, name, option):
 
 def _sequences(path, asked, letters, label=None):
     """Yield the records of a FASTA file, of which all may have one label."""
-    given = header_key(asked) if asked.labels is None else read_label_file(asked.labels)
+    given = f"header:{asked.target or 'label'}" if asked.labels is None else read_label_file(asked.labels)
     for records in fasta_pieces(path, letters):
         labels = written_labels(path, given, records) if label is None else [label] * len(records.names)
         groups = None if asked.groups is None else written(header_values(asked.groups, records.headers))
         rows, names = (np.array(part, dtype=object) for part in (records.sequences, records.names))
         yield Content(path, SEQUENCES, rows, written(labels), names, groups=groups)
-
-
-def header_key(asked):
-    """Return where the labels stand in FASTA headers."""
-    return f"header:{asked.target or 'label'}"
 
 
 def _joined(parts):
@@ -451,18 +433,11 @@ def _joined(parts):
 
 
 def refuse_gap(content, asked, what, row):
-    """Raise for a row without target or group, with its line."""
-    name = getattr(asked, what)
-    if content.kind == SEQUENCES:
-        labels = (
-            asked.labels if what == "target" and asked.labels is not None else f"header:{name or 'label'}"
-        )
-        for path in filter(None, (content.path, asked.negative)):
-            for records in fasta_pieces(path, PIECE_LETTERS):
-                required_labels(path, labels, records)
+    """Raise for a row without target or group, with its line or the name of its record."""
+    name = getattr(asked, what) or (asked.labels if what == "target" else None) or "label"
     place, came = content.place(row, name)
     raise ValueError(
-        f"{str(content.path)!r}, {place}: must have a value in the column {name!r} of --{what}, got "
+        f"{str(content.path)!r}, {place}: must have a value for {what}, {str(name)!r}, got "
         f"{repr(came) if came else 'none'}; fill it in, or leave the row out."
     )
 

@@ -17,7 +17,6 @@ from localmkl._spelling import meant
 from localmkl.cli.files import (
     GRAMS,
     MATRIX,
-    MOST_UNLABELLED,
     OMICS,
     SEQUENCES,
     TABLE,
@@ -153,8 +152,8 @@ def _read(view, path, asked):
         (part,) = contents(path, replace(asked, labels=None, insisted=insisted), labelled=False)
         found = {view: replace(part, rows=part.rows if np.size(part.rows) else None)}
     for part in found.values():
-        names = Counter(part.names.tolist())
-        wrong = [name for name, count in names.items() if count > 1 or not name]
+        counts = Counter(part.names.tolist())
+        wrong = [name for name, count in counts.items() if count > 1 or not name]
         if wrong:
             place, _ = part.place(part.names.tolist().index(wrong[0]), None)
             raise ValueError(
@@ -186,12 +185,10 @@ def _read_omics(view, path, asked):
 
 def _by_name(what, option, name, parts, needed):
     """Return labels or groups by the names of samples, as they are written, empty where there are none."""
-    found = {}
+    found: dict = {}
     for part in parts.values():
         values = [] if getattr(part, what) is None else getattr(part, what).tolist()
         own = {sample: value for sample, value in zip(part.names, values, strict=False) if value is not None}
-        if needed and 0 < len(own) < (1.0 - MOST_UNLABELLED) * len(values):
-            raise ValueError(f"{option} must name a column with values, {name!r} is nearly empty.")
         if found and own:
             raise ValueError(f"{option} must name a column of one file, {name!r} is in several; keep one.")
         found |= own

@@ -86,10 +86,10 @@ def _made(content, spec, impute):
         view = wanted.parameters.get("view")
         part = content if content.parts is None and view is None else (content.parts or {}).get(view)
         if part is None:
+            known = content.parts or {}
             raise ValueError(
-                f"view= of the kernel {wanted.word!r} must name one of several files, "
-                f"{listed(list(content.parts or {})) or 'here there is one'}, got {view!r}"
-                f"{meant(view or '', content.parts or {})}"
+                f"The kernel {wanted.word!r} must name its view as view=NAME, one of {listed(list(known))}, "
+                f"got {'none' if view is None else repr(view)}{meant(view or '', known)}"
             )
         kernels += (_on_columns if part.kind == TABLE else _on_rows)(part, wanted, impute)
     return kernels
@@ -152,7 +152,7 @@ def _matching(content, wanted, pattern):
 def _with_used(content, kernels):
     """Return what kernels read, alone and as they read it, and the views that none reads."""
     if content.kind == TABLE:
-        from localmkl.kernels.defaults import columns_read
+        from localmkl.kernels import columns_read
 
         return as_read(content, columns_read(kernels, list(content.rows.columns)), kernels), []
     if content.parts is None:

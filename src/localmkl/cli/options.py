@@ -1,10 +1,11 @@
 """The options of all commands, each once: its type, its help and its panel in the help of a command."""
 
+import re
 from functools import wraps
 from inspect import Parameter, Signature, cleandoc
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import typer
 from typer.core import TyperCommand
@@ -60,7 +61,7 @@ OPTIONS = {
     "regression": Option(DATA, "Predict numbers instead of classes.", bool, False),
     "positive_class": Option(DATA, "Class whose probability is given; default: yes, 1 ..., or the rarer."),
     "categories": Option(DATA, "Columns of numbers that stand for categories, such as 'stage,site'."),
-    "impute": Option(DATA, "Fill gaps in columns of numbers: median, mean or none.", str, "median"),
+    "impute": Option(DATA, "Fill gaps in columns of numbers.", Literal["median", "mean", "none"], "median"),
     "labels": Option(DATA, "File of labels: 'name label' a line for FASTA, else one a line.", Path | None),
     "positive": Option(DATA, "FASTA file of the class 1, in place of DATA.", Path | None),
     "negative": Option(DATA, "FASTA file of the class -1, with --positive.", Path | None),
@@ -69,7 +70,7 @@ OPTIONS = {
         MODEL,
         "Weights by cluster or group (clmkl), by hard cluster (hlmkl), by a learned gate (lmkl), "
         "one set of weights for all rows (mkl), or equal weights (unif).",
-        str,
+        Literal["clmkl", "hlmkl", "lmkl", "mkl", "unif"],
         "clmkl",
     ),
     "kernels": Option(MODEL, "Kernels in words: 'wd:1-20', 'rbf columns=expr_*; spectrum:3 column=site'."),
@@ -99,7 +100,7 @@ OPTIONS = {
     "debug": Option(OUTPUT, "Show the traceback of an error.", bool, False),
     "gate": Option(RARE, "Kernel that clusters are found in: number or words; default: the mean."),
     "normalize": Option(RARE, "multiplicative, trace, cosine or none; default {normalize}."),
-    "missing": Option(RARE, "Samples without a view: rescale their other kernels (default), or zero."),
+    "missing": Option(RARE, "Samples without a view: rescale their other kernels, or zero."),
     "rank": Option(RARE, "For many rows: features of each kernel, such as 200.", int | None, None, 1),
     "device": Option(RARE, "cpu, cuda, cuda:1 or auto.", str, "cpu"),
     "tol": Option(RARE, "Relative duality gap to reach; default {tol}.", float | None),
@@ -147,7 +148,7 @@ class Command(TyperCommand):
         super().format_help(ctx, formatter)
 
 
-def command(app, names, examples=(), **defaults):
+def command(app, names, **defaults):
     """Return a decorator that makes a function ``(given, voice)`` a command with some options."""
 
     def register(function):
@@ -164,8 +165,9 @@ def command(app, names, examples=(), **defaults):
         del run.__wrapped__
         run.__signature__ = Signature(parameters)
         run.__annotations__ = {one.name: one.annotation for one in parameters}
-        first, _, rest = cleandoc(function.__doc__).partition("\n\n")
-        shown = "\b\n" + "\n".join(f"  {one}" for one in examples)
-        return app.command(cls=Command, help="\n\n".join(filter(None, (first, shown, rest))))(run)
+        shown = re.sub(r"(?m)^\$ (.*)$", r"  \1", cleandoc(function.__doc__)).replace(
+            "\n\n  ", "\n\n\b\n  ", 1
+        )
+        return app.command(cls=Command, help=shown)(run)
 
     return register

@@ -62,5 +62,5 @@ def _may_be_replaced(path, kind):
         REPORT: b'<meta name="generator" content="localmkl">' in start,
         PREDICTIONS: b"predicted" in line.split(b",")[1:3],
         SCORES: line.endswith(b"split,metric,side,score"),
-        COMPARISON: line.startswith(b"method,metric,score,difference,low,high,"),
+        COMPARISON: line.startswith(b"method,score,difference,low,high,p_value,metric,"),
     }[kind]

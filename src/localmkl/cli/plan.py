@@ -22,6 +22,18 @@ HALF = 0.5
 """Share that known groups have in common unless the folds speak against it."""
 
 POSITIVE_WORDS = ("1", "1.0", "true", "yes", "y", "positive", "pos", "case", "cases", "+")
+POSITIVE_WORDS += (
+    "sick",
+    "ill",
+    "diseased",
+    "dead",
+    "died",
+    "relapse",
+    "cancer",
+    "tumor",
+    "tumour",
+    "malignant",
+)
 """Labels that mean the positive class, in small letters."""
 
 
@@ -60,12 +72,12 @@ class Plan:
     @property
     def kept(self):
         """The file of a search's finished work."""
-        return self.out.with_name(f"{self.out.name}.checkpoint")
+        return self.out.parent / f"{self.out.name}.checkpoint"
 
     @property
     def features(self):
         """The file of the features of a large file."""
-        return self.out.with_name(f"{self.out.name}.features")
+        return self.out.parent / f"{self.out.name}.features"
 
     @property
     def beside(self):
@@ -107,9 +119,6 @@ def class_of(method, regression):
 
 def check_options(given):
     """Return the values of parameters that options name; raise if options do not belong together."""
-    if given.method not in METHODS:
-        hint = meant(given.method, METHODS)
-        raise Misuse(f"--method must be one of {', '.join(METHODS)}, got {given.method!r}{hint}")
     if bool(given.data) == (given.positive is not None or given.negative is not None):
         raise Misuse("Name a file of training rows, DATA, or two FASTA files by --positive and --negative.")
     texts = {name: getattr(given, name) for name in ("C", "p", "evenness", "shared", "epsilon", "quantile")}
@@ -197,8 +206,8 @@ def _with_targets(content, regression, most=20):
     decimal = y.dtype.kind == "f" and (different > most or np.any(y != np.round(y)))
     if not regression and (decimal or different > max(most, len(y) // 2)):
         raise ValueError(
-            f"The target must hold classes with several rows each, got {different} different values in {len(y)} "
-            "rows; name a column of classes, or pass --regression to predict numbers."
+            f"The target must hold classes with several rows each, got {different} different values in "
+            f"{len(y)} rows; name a column of classes, or pass --regression to predict numbers."
         )
     return content
 

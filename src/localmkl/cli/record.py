@@ -1,5 +1,7 @@
 """What is known of a model or of a data file: a record for ``--json`` and a text of the same content."""
 
+from collections import Counter
+
 import numpy as np
 
 from localmkl._checks import listed
@@ -14,21 +16,18 @@ SHOWN = ("loss", "C", "p", "shared", "n_clusters", "evenness", "groups", "normal
 
 def describe(given, voice):
     """Print what is in a model or in data files."""
-    from localmkl.cli import files
+    from localmkl.cli.files import Asked, is_model
+    from localmkl.cli.joining import read_any
+    from localmkl.cli.predicting import open_model
 
-    if len(given.file) == 1 and files.is_model(given.file[0]):
-        from localmkl.cli.predicting import open_model
-
+    if len(given.file) == 1 and is_model(given.file[0]):
         record = model_record(open_model(given.file[0]), given.file[0])
         voice.result(record, model_text(record))
         return
-    from localmkl.cli.joining import read_any
-
     insisted = frozenset(filter(None, (given.target, given.names)))
     options = {name: getattr(given, name) for name in ("target", "labels", "names", "variable", "header")}
-    content = read_any(given.file, files.Asked(**options, insisted=insisted))
-    for sentence in content.notes:
-        voice.note(sentence)
+    content = read_any(given.file, Asked(**options, insisted=insisted))
+    voice.note(*content.notes)
     voice.result(*data_record(content))
 
 
@@ -73,7 +72,10 @@ def model_record(model, path):
             ),
             "clusters": cluster_names(model),
             "weights": kernel_shares(model).round(6).tolist(),
-            "search": _plain(made.get("search")),
+            "search": _plain(
+                {name: one for name, one in (made.get("search") or {}).items() if name != "tried"}
+            )
+            or None,
         },
         "quality": None if held is None else _quality(held),
         "groups": made.get("groups"),
@@ -174,7 +176,7 @@ def _model_words(record):
             shared, f", shared {shared:g}"
         )
     values = ", ".join(f"{name} {_shown(own[name])}" for name in ("C", "p") if name in own)
-    return f"{words}; {n_of(len(model['kernels']), 'kernel')}, {own['loss'].replace('_', ' ')}, {values}"
+    return f"{words}; {n_of(len(model['kernels']), 'kernel')}, {own['loss'].replace('g_l', 'g l')}, {values}"
 
 
 def _shown(value):
@@ -194,27 +196,26 @@ def _verdict_words(record):
         what = f"{groups}-specific ones" if groups else "those of clusters"
         scores = f"{found['other']:.2f} against {score:.2f}"
         hint = f"--shared {found['other_shared']:g} keeps them"
-        return f"one set of weights: {what} were not better ({scores}); {hint}"
+        return f"one set of weights: {what} were no better ({scores}); {hint}"
     word = "better" if found["low"] > 0 else "worse" if found["high"] < 0 else "not clearly better"
     size = f"{found['difference']:.2f} ({found['low']:.2f} to {found['high']:.2f})"
     return f"{word} than one model for all ({found['other']:.2f}), by {size}"
 
 
 def _matter_words(record):
-    """Return what matters in each part: what is sure, with its direction, and where nothing is."""
+    """Return what matters, a line for each part: what is sure, with its direction, and where nothing is."""
     several = len({one["decision"] for one in record["matters"]}) > 1
-    target, places, unsure = record["positive"] or record["data"]["target"] or "it", {}, []
-    ways = {1: f"raises {target}, ", -1: f"lowers {target}, "}
+    target, places = record["positive"] or record["data"]["target"] or "it", {}
+    ways = {} if several else {1: f" (raises {target})", -1: f" (lowers {target})"}
     for one in record["matters"]:
-        place = f"{one['decision']}, {one['part']}" if several else one["part"]
-        places.setdefault(place, [])
-        if one["sure"] and len(places[place]) < 3:
-            way = "" if several else ways.get(one["direction"], "")
-            places[place].append(f"{one['kernel']} {100 * one['share']:.0f} % ({way}sure)")
+        own = places.setdefault(f"{one['decision']}, {one['part']}" if several else one["part"], [])
+        if one["sure"] and len(own) < 3:
+            own.append(f"{one['kernel']} {100 * one['share']:.0f} %{ways.get(one['direction'], '')}")
     order = sorted(places, key=lambda place: not place.endswith("everywhere"))
-    texts = [f"{place}: {', '.join(places[place])}" for place in order if places[place]]
+    lines = [f"{place}: {', '.join(places[place])}" for place in order if places[place]]
     unsure = [place for place in order if not places[place]]
-    return "; ".join(texts + ([f"{', '.join(unsure)}: not sure"] if unsure else []))
+    lines += [f"not sure: {', '.join(unsure)}" if lines else "not sure"] if unsure else []
+    return f"\n{'':<11}".join(lines)
 
 
 def _certificate(record):
@@ -239,59 +240,49 @@ def _percent(share):
 def data_record(content):
     """Return the description of a data file, or of several, as a record and as text."""
     from localmkl._resources import available_memory
-    from localmkl.cli.files import GRAMS
     from localmkl.cli.kernels import choose_kernels
     from localmkl.datasets.labels import on_labelled
 
-    n_rows, n_kernels, kernels, sentence = len(content), 0, [], ""
+    n_rows, names, words = len(content), [], ""
     try:
         chosen = choose_kernels(content)
-        n_kernels = content.rows.n_kernels if content.kind == GRAMS else len(chosen.kernels)
-        kernels, sentence = chosen.names, chosen.said
+        names, words = chosen.names, chosen.said
     except ValueError as error:
-        sentence = f"none by default: {error}"
+        words = f"none by default: {error}"
+    size = 8 * getattr(content.rows, "n_kernels", len(names or ())) * n_rows**2
+    counts = Counter([] if content.y is None else map(str, on_labelled(content.y).tolist()))
+    parts = {"holds": content} if content.parts is None else content.parts
+    held = {name: _held(part) for name, part in parts.items()}
     record = {
         "file": ", ".join(map(str, content.paths)),
         "kind": content.kind,
         "rows": n_rows,
-        "kernels": kernels,
+        "kernels": names,
     }
-    record |= {"gaps": content.gaps, "left_out": content.left_out, "gram_bytes": 8 * n_kernels * n_rows**2}
-    lines = [("kind", f"{content.kind}, {n_of(n_rows, 'row')}")]
-    if content.y is not None:
-        labels, counts = np.unique(on_labelled(content.y), return_counts=True)
-        record["labels"] = {str(label): int(count) for label, count in zip(labels, counts, strict=True)}
-        without = n_rows - int(counts.sum())
-        more = f"; {n_of(without, 'row')} without one" if without else ""
-        lines.append(
-            ("labels", listed([f"{label} ({count})" for label, count in record["labels"].items()]) + more)
-        )
-    for name, part in ({"holds": content} if content.parts is None else content.parts).items():
-        record.setdefault("holds", {})[name], text = _held(part)
-        lines.append((name, text))
-    if content.gaps:
-        lines.append(("gaps", f"{_gap_words(content.gaps).replace('filled', 'will be filled')}"))
-    lines.append(("kernels", sentence))
-    size, free = record["gram_bytes"], available_memory()
+    record |= {"labels": dict(counts), "holds": held, "gaps": content.gaps, "left_out": content.left_out}
+    free = available_memory()
     hint = "; more than is free: give --rank 200" if free is not None and size > free else ""
-    lines.append(("memory", f"{size / 2**20:.1f} MB of kernel matrices to train on all rows{hint}"))
-    return record, "\n".join(f"{name:<10} {text}" for name, text in lines)
+    lines = {
+        "kind": f"{content.kind}, {n_of(n_rows, 'row')}",
+        "labels": listed([f"{label} ({count})" for label, count in sorted(counts.items())]),
+        **{name: listed([f"{one} ({what})" for one, what in own.items()], 8) for name, own in held.items()},
+        "gaps": _gap_words(content.gaps).replace("filled", "will be filled") if content.gaps else "",
+        "kernels": words,
+        "memory": f"{size / 2**20:.1f} MB of kernel matrices to train on all rows{hint}" if size else "",
+    }
+    text = "\n".join(f"{name:<10} {line}" for name, line in lines.items() if line)
+    return {**record, "gram_bytes": size}, text
 
 
 def _held(content):
-    """Return what the rows of a file are, as a record and as text."""
+    """Return what the rows of a file are: columns and what they hold, lengths, or shapes."""
     from localmkl.cli.columns import kinds_of
     from localmkl.cli.files import SEQUENCES, TABLE
 
     rows = content.rows
     if content.kind == TABLE:
-        kinds = kinds_of(rows)
-        named = listed([f"{name} ({what})" for name, what in kinds.items()], 8)
-        return kinds, f"{n_of(len(kinds), 'column')}: {named}"
+        return kinds_of(rows)
     if content.kind == SEQUENCES:
-        ends = [min(map(len, rows)), max(map(len, rows))]
-        return {"lengths": ends}, f"sequences of {' to '.join(map(str, dict.fromkeys(ends)))} letters"
-    shape = [getattr(rows, "n_kernels", 1), *rows.shape]
-    return {"shape": shape}, f"{shape[0]} x {shape[1]} x {shape[2]} numbers" if shape[
-        0
-    ] > 1 else f"{shape[2]} columns"
+        ends = dict.fromkeys([min(map(len, rows)), max(map(len, rows))])
+        return {"sequences": f"{' to '.join(map(str, ends))} letters"}
+    return {"numbers": " x ".join(map(str, [getattr(rows, "n_kernels", 1), *rows.shape]))}

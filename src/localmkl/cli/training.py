@@ -3,7 +3,6 @@
 import time
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
-from functools import partial
 
 import typer
 from sklearn.base import clone
@@ -12,7 +11,7 @@ from localmkl.cli import tuning
 from localmkl.cli.places import MODEL, SCORES, WORK, check_outputs
 from localmkl.cli.plan import check_method, check_options, inputs_of, make_plan, positive_class
 from localmkl.cli.record import model_record, model_text
-from localmkl.cli.voice import INTERRUPTED
+from localmkl.cli.voice import INTERRUPTED, Misuse
 from localmkl.inference.heldout import held_out
 from localmkl.persistence import write_model
 from localmkl.provenance import provenance
@@ -29,6 +28,8 @@ def train(given, voice, *, quick, patience=60.0):
     grids = check_options(given)
     check_method(given, grids)
     searching, n_folds = given.tune is not False, 5 if given.folds is None else given.folds
+    if n_folds == 1:
+        raise Misuse("--folds must be 2 or more, or 0 for no cross-validation, got 1.")
     if not searching or not n_folds:
         tuning.check_single(grids)
     plan = make_plan(given, grids, voice)
@@ -94,12 +95,11 @@ def _judge(plan, model, search, splits, voice):
     if search is not None and getattr(model, "shared_", None) == 1.0:
         local = tuning.best_of(search, local=True)
     with voice.counting("judging") as show:
-        judge = partial(
-            held_out, X=X, y=y, folds=splits, random_state=plan.seed, progress=show, **plan.beside
-        )
-        held = judge(model, one_model=one_model)
+        how = {"folds": splits, "random_state": plan.seed, "progress": show, **plan.beside}
+        held = held_out(model, X, y, one_model=one_model, **how)
         if local is not None:
-            rival = judge(clone(model).set_params(**local).fit(X, y, **plan.beside), rivals=False)
+            rival = clone(model).set_params(**local).fit(X, y, **plan.beside)
+            rival = held_out(rival, X, y, rivals=False, **how)
             other, chosen = rival.score(), "one"
             found = replace(rival, rivals={ONE_MODEL: held.decisions}).difference(ONE_MODEL)
         elif ONE_MODEL in held.rivals:
@@ -118,6 +118,9 @@ def _made(plan, search):
         score = float(search.cv_results_["mean_test_score"][search.best_index_])
         tuned = {"metric": search.scoring, "score": score, "candidates": len(search.cv_results_["params"])}
         tuned["chosen"] = dict(search.best_params_)
+        scores = search.cv_results_["mean_test_score"].tolist()
+        pairs = zip(search.cv_results_["params"], scores, strict=True)
+        tuned["tried"] = [{**one, "score": score} for one, score in pairs]
     return {
         "file": ", ".join(map(str, content.paths)),
         "kind": content.kind,

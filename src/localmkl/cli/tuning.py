@@ -87,14 +87,9 @@ def candidates(known, given, values, *, by_groups):
     local = {"p": list(values.local_p), **base} | ({} if apart == [None] else {"shared": apart})
     local |= {"n_clusters": given["n_clusters"]} if "n_clusters" in given else {}
     if "evenness" in known and not by_groups:
-        fewest = min(given.get("n_clusters", [known["n_clusters"]]))
-        possible = [value for value in values.evenness if value > 1.0 / fewest]
-        local["evenness"] = given.get("evenness", possible or [max(known["evenness"], 1.0 / fewest)])
-        if 0.0 < min(local["evenness"]) < 1.0 / fewest - 1e-9:
-            raise Misuse(
-                f"--evenness {min(local['evenness']):g} cannot be had with --clusters {fewest:g}, where it is at "
-                f"least {1 / fewest:.4g}; leave out one of them, or search them one after the other."
-            )
+        hard = 1.0 / max(1, min(given.get("n_clusters", [known["n_clusters"]])))
+        soft = [value for value in values.evenness if value > hard] or [max(hard, known["evenness"])]
+        local["evenness"] = given.get("evenness", soft)
     grids = [{"p": list(values.p), **base, "shared": [1.0]}] if 1.0 in shares else []
     return [*grids, local] if apart else grids
 
@@ -116,7 +111,8 @@ def grids_of(plan, *, quick):
     known = class_of(plan.method, plan.regression)().get_params(deep=False)
     grids = candidates(known, plan.grids, values, by_groups=plan.groups is not None)
     single = sum(prod(map(len, grid.values())) for grid in grids) == 1
-    return None if quick and (single or plan.method == "lmkl") else grids, note
+    known_metric = plan.scoring is not None or plan.grids.get("quantile", [0.5]) == [0.5]
+    return None if quick and (single or plan.method == "lmkl" or not known_metric) else grids, note
 
 
 def run_search(plan, grids, splits, voice):
@@ -148,8 +144,8 @@ def run_search(plan, grids, splits, voice):
             plan.kept.unlink()
             return run_search(plan, grids, splits, voice)
         raise ValueError(
-            f"{str(plan.kept)!r} is of a search with other data or options; give that command again to finish "
-            "it, choose another --out, or give --force to drop it."
+            f"{str(plan.kept)!r} is of a search with other data or options; give that command again to "
+            "finish it, choose another --out, or give --force to drop it."
         ) from error
     except (ValueError, TypeError):
         if not begun:  # it would only meet the same error again
@@ -209,6 +205,10 @@ def scoring_of(plan):
             hint = meant(plan.scoring, get_scorer_names(), alike=0.0)
             raise Misuse(f"--scoring must be a metric of scikit-learn, got {plan.scoring!r}{hint}")
         return plan.scoring
+    if plan.regression and plan.grids.get("quantile", [0.5]) != [0.5]:
+        raise Misuse(
+            "--quantile other than 0.5 has no metric in scikit-learn; give --scoring, or 'fit --no-tune'."
+        )
     if plan.regression:
         return "neg_mean_absolute_error" if "quantile" in plan.grids.get("loss", ()) else "r2"
     return "roc_auc" if len(np.unique(plan.content.y)) == 2 else "accuracy"

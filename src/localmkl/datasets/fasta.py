@@ -81,7 +81,14 @@ def read_fasta(
     records = next(fasta_pieces(path))
     if unique_names:
         _check_unique(path, records, "rename a record, or pass `unique_names=False`")
-    y = None if labels is None else as_labels(required_labels(path, labels, records))
+    values = [] if labels is None else written_labels(path, labels, records)
+    if None in values:
+        row = values.index(None)
+        raise ValueError(
+            f"{quoted(path)}, line {records.lines[row]}: record {records.names[row]!r} must have a label "
+            f"({labels if isinstance(labels, str) else 'in `labels`'}), it has none."
+        )
+    y = None if labels is None else as_labels(values)
     sequences, names = (np.array(part, dtype=object) for part in (records.sequences, records.names))
     return SequenceData(sequences, y, names)
 
@@ -166,20 +173,6 @@ def written_labels(path: FilePath, labels: Mapping[str, Any] | FilePath, records
     return [value if is_label(value) else None for value in values]
 
 
-def required_labels(path: FilePath, labels: Mapping[str, Any] | FilePath, records: Records) -> list[Any]:
-    """Do as `written_labels`; raise where a record has none."""
-    values = written_labels(path, labels, records)
-    if (row := next((row for row, value in enumerate(values) if value is None), None)) is not None:
-        hint = "a label in `labels`" if isinstance(labels, Mapping) else f"a line in {quoted(str(labels))}"
-        if (key := _header_key(labels)) is not None:
-            hint = f"`{key}=...` in its header"
-        raise ValueError(
-            f"{quoted(path)}, line {records.lines[row]}: record {records.names[row]!r} must have {hint}, "
-            "it has none."
-        )
-    return values
-
-
 def _header_key(labels: Mapping[str, Any] | FilePath) -> str | None:
     """Return the key of labels that stand in headers."""
     if isinstance(labels, str) and labels.partition(":")[0] == "header":
@@ -193,10 +186,7 @@ def read_label_file(path: FilePath) -> dict[str, str]:
     for number, line in enumerate(read_text(path).split("\n"), start=1):
         if not line.strip():
             continue
-        fields = [
-            field.strip() for field in re.split(r"[\t,]" if re.search(r"[\t,]", line) else r"\s+", line)
-        ]
-        fields = list(filter(None, fields))
+        fields = re.split(r"\s*[\t,]\s*" if re.search(r"[\t,]", line) else r"\s+", line.strip())
         if len(fields) != 2:
             raise ValueError(
                 f"{quoted(path)}, line {number}: must hold a name and a label, got {len(fields)} fields."

@@ -54,6 +54,7 @@ def read_grams(path: FilePath, *, variable: str | None = None, labels: str | Non
     Examples
     --------
     >>> import tempfile
+    >>> from pathlib import Path
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = Path(folder) / "kernels.npz"
     ...     np.savez(path, K=np.ones((3, 5, 5)), label=[0, 1, 0, 1, 1])

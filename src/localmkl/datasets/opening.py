@@ -98,8 +98,8 @@ def text_lines(path: FilePath, newline: str | None = None) -> Generator[str, Non
                 yield line
     except UnicodeDecodeError as error:
         came = f"0x{error.object[error.start]:02x}"
-        line = number + 1 + error.object.count(b"\n", 0, error.start)
-        raise ValueError(_no_text(path, line, came)) from error
+        number += 1 + error.object.count(b"\n", 0, error.start)
+        raise ValueError(_no_text(path, number, came)) from error
 
 
 def _no_text(path: FilePath, line: int, came: str) -> str:

@@ -14,7 +14,7 @@ from localmkl.estimators.groups import rows_of
 from localmkl.estimators.rows import are_strings, check_views, is_stack
 from localmkl.kernels import Kernel, Linear, default_kernels
 from localmkl.kernels.cells import check_different_names, refuse_dates
-from localmkl.kernels.defaults import named_kernels
+from localmkl.kernels.naming import named_kernels
 from localmkl.kernels.sparse_rows import as_csr
 from localmkl.kernels.viewed import in_views, refuse_view
 from localmkl.stacks import GramStack, Stack

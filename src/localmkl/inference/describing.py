@@ -18,7 +18,7 @@ from localmkl._sklearn import count_rows
 from localmkl._types import Array, Bools, Rows, Targets
 from localmkl.estimators.groups import rows_of, with_groups
 from localmkl.explain import main_clusters
-from localmkl.inference.effects import adjusted_p_values, numeric_effects, share_effects
+from localmkl.inference.differences import adjusted_p_values, numeric_effects, share_effects
 from localmkl.inference.refits import check_model
 from localmkl.stacks import Stack
 from localmkl.views import Views, as_views

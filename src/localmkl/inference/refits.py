@@ -89,7 +89,6 @@ class Refits:
         self,
         rows: Ints,
         *,
-        counts: Ints | None = None,
         seed: int = 0,
         test: Ints | None = None,
         per_sample: bool = False,
@@ -100,8 +99,6 @@ class Refits:
         Parameters
         ----------
         rows : ndarray of int
-        counts : ndarray of int, optional
-            How often each of them counts.
         seed : int
             Of the clustering.
         test : ndarray of int, optional
@@ -116,25 +113,20 @@ class Refits:
         -------
         Refit
         """
-        model, context, prepared = self._prepare(rows, counts, seed, test, per_sample, changes)
+        model, context, prepared = self._prepare(rows, seed, test, per_sample, changes)
         fitted = model._finish(prepared, model._solve_classes(prepared))
         return Refit(fitted, context, self._order(prepared.gate, rows), prepared.problems[0].stack)
-
-    def memberships(self, rows: Ints, *, seed: int = 0, **changes: Any) -> Floats:
-        """Return the memberships of some rows, learned on these: a fit without weights."""
-        return self._prepare(rows, None, seed, None, False, changes)[2].gate
 
     def _prepare(
         self,
         rows: Ints,
-        counts: Ints | None,
         seed: int,
         test: Ints | None,
         per_sample: bool,
         changes: dict[str, Any],
     ) -> tuple[Any, FoldContext, Prepared]:
         """Return an unfitted model, its context and the problems that are left to solve."""
-        weights = self._weights(rows, counts)
+        weights = None if self.sample_weight is None else self.sample_weight[rows]
         model = self.model._copy(learned=False)
         changes = {"n_jobs": None, "verbose": 0, "random_state": seed, **changes}
         for name, value in changes.items():
@@ -158,11 +150,6 @@ class Refits:
     def squared_norms(self) -> Floats:
         """Return ``||w_jm||^2`` of the model on all rows, (n_problems, n_clusters, n_kernels)."""
         return _squared_norms(self.model, self.context.stack.scaled(self.model.factors_))
-
-    def _weights(self, rows: Ints, counts: Ints | None) -> Floats | None:
-        if self.sample_weight is None:
-            return None if counts is None else np.asarray(counts, dtype=np.float64)
-        return self.sample_weight[rows] * (1.0 if counts is None else counts)
 
     def _order(self, memberships: Floats, rows: Ints) -> Ints:
         """Return the place in the refit of each row of the model's weights; -1 of one that it lacks."""

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -12,13 +11,12 @@ from numpy.typing import ArrayLike
 from sklearn.base import is_classifier
 from sklearn.utils import check_random_state
 
-from localmkl._checks import check_integer, check_number, check_option
-from localmkl._types import Bools, FilePath, Floats, Ints, Rows, Seed, Targets
+from localmkl._checks import check_integer, check_number
+from localmkl._types import FilePath, Floats, Ints, Rows, Seed, Targets
 from localmkl.explain import cluster_names, kernel_names, kernel_shares
 from localmkl.inference.intervals import share_intervals
 from localmkl.inference.matching import jaccards, main_clusters_in
 from localmkl.inference.refits import Refits, check_data, check_model
-from localmkl.inference.selection import BOUNDS, false_choices, least_threshold
 from localmkl.inference.work import Work, contents_of
 from localmkl.model_selection.grams import SharedGrams
 
@@ -26,12 +24,6 @@ if TYPE_CHECKING:
     from localmkl.inference.refits import Refits
 
 
-Draws: TypeAlias = list[tuple[Ints, Ints | None]]
-"""Rows of the refits, and how often each of them counts; None: once."""
-
-RESAMPLINGS = ("halves", "bootstrap")
-LEAST_SHARE = 0.01
-"""Share of weights from which on a kernel counts as chosen; at p = 1 most of the others are zero."""
 ABSENT = -1
 """Cluster of a row that a resample has not drawn."""
 
@@ -63,7 +55,6 @@ class Stability:
     assigned : ndarray of int of shape (n_resamples, n_samples)
         Main cluster of each row in each refit, in the order of the model's (one without a like comes after
         them); -1 of a row that is not in it.
-    resampling : {"halves", "bootstrap"}
     least_share : float
     interrupted : bool
         Whether Ctrl-C left fewer refits than asked for.
@@ -91,78 +82,8 @@ class Stability:
     jaccard: np.ndarray
     resampled: np.ndarray = field(repr=False)
     assigned: np.ndarray = field(repr=False)
-    resampling: str
     least_share: float
     interrupted: bool = False
-
-    @cached_property
-    def together(self) -> Floats:
-        """Share of the refits with two samples that have them in one cluster, (n, n); NaN of none."""
-        both, same = np.zeros((2, self.assigned.shape[1], self.assigned.shape[1]))
-        for clusters in self.assigned:
-            rows = np.flatnonzero(clusters != ABSENT)
-            own = clusters[rows]
-            both[np.ix_(rows, rows)] += 1.0
-            same[np.ix_(rows, rows)] += own[:, None] == own
-        return np.divide(same, both, out=np.full_like(same, np.nan), where=both > 0.0)
-
-    @property
-    def n_pairs(self) -> int:
-        """Number of pairs of complementary halves."""
-        return len(self.resampled) // 2
-
-    def n_chosen(self) -> Floats:
-        """Return how many kernels a refit chooses in each cluster, on average, (n_clusters,)."""
-        return self.frequency.sum(axis=1)
-
-    def expected_false(self, threshold: float, bound: str = BOUNDS[0]) -> Floats:
-        """Return the most kernels of each cluster that are chosen falsely on average, at a threshold.
-
-        Parameters
-        ----------
-        threshold : float
-            Frequency from which on a kernel is chosen, in (0.5, 1].
-        bound : {"unimodal", "worst"}, default="unimodal"
-            See `localmkl.inference.false_choices`.
-
-        Returns
-        -------
-        ndarray of shape (n_clusters,)
-            A kernel is false if halves choose it no more often than one drawn at random.
-        """
-        self._check_pairs()
-        n_kernels = len(self.kernels)
-        return np.array(
-            [false_choices(threshold, q, n_kernels, self.n_pairs, bound) for q in self.n_chosen()]
-        )
-
-    def chosen(self, most_false: float = 1.0, bound: str = BOUNDS[0]) -> Bools:
-        """Return which kernels are chosen if no more than so many may be false on average in each cluster.
-
-        Parameters
-        ----------
-        most_false : float, default=1.0
-            Falsely chosen kernels of a cluster, on average, that are put up with.
-        bound : {"unimodal", "worst"}, default="unimodal"
-            See `localmkl.inference.false_choices`.
-
-        Returns
-        -------
-        ndarray of bool of shape (n_clusters, n_kernels)
-            None where too many kernels are chosen by each half to say anything.
-        """
-        self._check_pairs()
-        check_number("most_false", most_false, low=0.0, low_open=True)
-        n_kernels = len(self.kernels)
-        least = [least_threshold(most_false, q, n_kernels, self.n_pairs, bound) for q in self.n_chosen()]
-        return self.frequency >= np.array(least)[:, None]
-
-    def _check_pairs(self) -> None:
-        if self.resampling != RESAMPLINGS[0]:
-            raise ValueError(
-                f"Error control needs complementary halves, got resampling={self.resampling!r}; call "
-                f"`stability` with resampling={RESAMPLINGS[0]!r}."
-            )
 
 
 def stability(
@@ -171,9 +92,8 @@ def stability(
     y: Targets,
     *,
     n_resamples: int = 100,
-    resampling: str = RESAMPLINGS[0],
     level: float = 0.9,
-    least_share: float = LEAST_SHARE,
+    least_share: float = 0.01,
     groups: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
     n_jobs: int | None = None,
@@ -194,10 +114,7 @@ def stability(
     X, y : rows and targets
         Those of its fit.
     n_resamples : int, default=100
-        Number of refits; even for halves, at least 20.
-    resampling : {"halves", "bootstrap"}, default="halves"
-        Complementary halves (each pair of refits divides the rows between them), or draws of as many rows
-        with replacement. Labels keep their shares.
+        Number of refits, even and at least 20.
     level : float, default=0.9
         Part of the intervals that are to cover.
     least_share : float, default=0.01
@@ -231,10 +148,9 @@ def stability(
     """
     model = check_model(model)
     check_integer("n_resamples", n_resamples, low=20)
-    check_option("resampling", resampling, RESAMPLINGS)
     check_number("level", level, low=0.0, low_open=True, high=1.0, high_open=True)
     check_number("least_share", least_share, low=0.0, low_open=True, high=1.0)
-    if resampling == RESAMPLINGS[0] and n_resamples % 2:
+    if n_resamples % 2:
         raise ValueError(f"`n_resamples` must be even, for pairs of halves, got {n_resamples}.")
     X, rows, y, groups = check_data(model, X, y, groups, sample_weight)
     seed = int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
@@ -244,55 +160,36 @@ def stability(
         "targets": y,
         "groups": groups,
         "weights": sample_weight,
-        "resampling": (resampling, n_resamples),
+        "refits": n_resamples,
     }
     work = Work("stability", parts, seed, n_jobs, checkpoint, verbose > 0)
-    draws = DRAWS[resampling](y if is_classifier(model) else None, len(y), n_resamples, work.seed)
+    draws = complementary_halves(y if is_classifier(model) else None, len(y), n_resamples, work.seed)
     serial = effective_n_jobs(n_jobs) == 1
     with SharedGrams(rows, in_files=not serial) as grams:
         refits = Refits.of(model, X, y, groups, sample_weight, grams, parallel=serial)
         tasks = {(b,): (draw, work.seed + b) for b, draw in enumerate(draws)}
         done, norms = work.do(_refit, refits, tasks), refits.squared_norms()
-    return _summary(model, norms, done, draws, resampling, level, least_share, work.interrupted)
+    return _summary(model, norms, done, draws, level, least_share, work.interrupted)
 
 
-def complementary_halves(labels: Ints | None, n_samples: int, n_resamples: int, seed: int) -> Draws:
-    """Return rows and counts (None: once) of refits; each two divide the rows of every class in halves."""
+def complementary_halves(labels: Ints | None, n_samples: int, n_resamples: int, seed: int) -> list[Ints]:
+    """Return the rows of refits; each two divide the rows of every class in halves."""
     rng = np.random.default_rng(seed)
     strata = np.zeros(n_samples, dtype=int) if labels is None else np.unique(labels, return_inverse=True)[1]
     if labels is not None and np.bincount(strata).min() < 2:
         raise ValueError("Halves need at least 2 rows of each class; leave out classes with one row.")
-    draws: Draws = []
+    draws: list[Ints] = []
     for _ in range(n_resamples // 2):
         shuffled = rng.permutation(n_samples)
         shuffled = shuffled[np.argsort(strata[shuffled], kind="stable")]  # one class after the other
         first = int(rng.integers(2))
-        draws += [(np.sort(shuffled[first::2]), None), (np.sort(shuffled[1 - first :: 2]), None)]
+        draws += [np.sort(shuffled[first::2]), np.sort(shuffled[1 - first :: 2])]
     return draws
 
 
-def bootstrap_draws(labels: Ints | None, n_samples: int, n_resamples: int, seed: int) -> Draws:
-    """Return rows and counts of refits, drawn with replacement within each class."""
-    rng = np.random.default_rng(seed)
-    strata = np.zeros(n_samples, dtype=int) if labels is None else np.unique(labels, return_inverse=True)[1]
-    draws: Draws = []
-    for _ in range(n_resamples):
-        counts = np.zeros(n_samples, dtype=int)
-        for own in range(strata.max() + 1):
-            members = np.flatnonzero(strata == own)
-            counts += np.bincount(rng.choice(members, len(members)), minlength=n_samples)
-        rows = np.flatnonzero(counts)
-        draws.append((rows, counts[rows]))
-    return draws
-
-
-DRAWS: dict[str, Any] = dict(zip(RESAMPLINGS, (complementary_halves, bootstrap_draws), strict=True))
-
-
-def _refit(refits: Refits, draw: tuple[Ints, Ints | None], seed: int) -> dict[str, list[Any]]:
+def _refit(refits: Refits, rows: Ints, seed: int) -> dict[str, list[Any]]:
     """Return shares in the order of the model's clusters, and the main cluster of each row in that order."""
-    rows, counts = draw
-    refit = refits.fit(rows, counts=counts, seed=seed, per_sample=True)
+    refit = refits.fit(rows, seed=seed, per_sample=True)
     shares = kernel_shares(refit.model)
     shares = np.where(refit.order[:, None] >= 0, shares[refit.order], np.nan)
     local = int(len(refit.order) > 1 and 0.0 < getattr(refit.model, "shared_", 0.0) < 1.0)
@@ -313,21 +210,19 @@ def _summary(
     model: Any,
     norms: Floats,
     done: dict[Any, dict[str, list[Any]]],
-    draws: Draws,
-    resampling: str,
+    draws: list[Ints],
     level: float,
     least_share: float,
     interrupted: bool,
 ) -> Stability:
     numbers = sorted(b for (b,) in done)
-    if resampling == RESAMPLINGS[0]:  # both halves of a pair, or none
-        numbers = [b for b in numbers if (b ^ 1,) in done]
+    numbers = [b for b in numbers if (b ^ 1,) in done]  # both halves of a pair, or none
     if not numbers:
         raise KeyboardInterrupt
     resampled = np.array([done[b,]["shares"] for b in numbers], dtype=float)
     assigned = np.full((len(numbers), np.shape(model.dual_coef_)[-1]), ABSENT)
     for place, b in enumerate(numbers):
-        assigned[place, draws[b][0]] = done[b,]["clusters"]
+        assigned[place, draws[b]] = done[b,]["clusters"]
     refitted = np.array([done[b,]["norms"] for b in numbers], dtype=float)
     corrected, low, high = share_intervals(norms, refitted, float(model._p), level)
     return Stability(
@@ -342,7 +237,6 @@ def _summary(
         jaccard=_found_again(model, assigned),
         resampled=resampled,
         assigned=assigned,
-        resampling=resampling,
         least_share=least_share,
         interrupted=interrupted,
     )

@@ -32,11 +32,11 @@ _HOME = {
     "VectorKernel": "vectors",
     "WeightedDegree": "sequences",
     "compute_stack": "stack",
-    "columns_read": "defaults",
+    "columns_read": "naming",
     "default_kernels": "defaults",
     "fit_features": "features",
     "fit_kernels": "stack",
-    "short_names": "defaults",
+    "short_names": "naming",
 }
 
 KERNEL_WORDS = {
@@ -62,14 +62,14 @@ __all__ = list(_HOME)
 if TYPE_CHECKING:  # "as" is how type checkers are told that these are public
     from localmkl.kernels.alphabets import ALPHABETS as ALPHABETS
     from localmkl.kernels.categories import Overlap as Overlap
-    from localmkl.kernels.defaults import columns_read as columns_read
     from localmkl.kernels.defaults import default_kernels as default_kernels
-    from localmkl.kernels.defaults import short_names as short_names
     from localmkl.kernels.features import FeatureMap as FeatureMap
     from localmkl.kernels.features import fit_features as fit_features
     from localmkl.kernels.histograms import Chi2 as Chi2
     from localmkl.kernels.histograms import HistogramIntersection as HistogramIntersection
     from localmkl.kernels.histograms import Tanimoto as Tanimoto
+    from localmkl.kernels.naming import columns_read as columns_read
+    from localmkl.kernels.naming import short_names as short_names
     from localmkl.kernels.properties import PseudoAminoAcid as PseudoAminoAcid
     from localmkl.kernels.sequences import GappedKmer as GappedKmer
     from localmkl.kernels.sequences import Mismatch as Mismatch

@@ -1,30 +1,25 @@
-"""The kernels that are taken when none are named, by what the rows hold; and short names for kernels."""
+"""The kernels that are taken when none are named, by what the rows hold."""
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Callable, Sequence
-from inspect import signature
 from numbers import Real
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
-from localmkl import kernels as known
-from localmkl._checks import listed
 from localmkl._foreign import as_pandas
-from localmkl._spelling import meant
 from localmkl._types import Rows, Table
-from localmkl.kernels import KERNEL_WORDS
 from localmkl.kernels.alphabets import ALPHABETS, guess_alphabet
 from localmkl.kernels.categories import Overlap
 from localmkl.kernels.cells import NUMERIC, check_different_names
+from localmkl.kernels.naming import name_ends
 from localmkl.kernels.properties import PseudoAminoAcid
 from localmkl.kernels.sequences import Spectrum, WeightedDegree
 from localmkl.kernels.texts import TfIdf
-from localmkl.kernels.vectors import RBF, Cosine, Kernel, Linear, VectorKernel
+from localmkl.kernels.vectors import RBF, Cosine, Kernel, Linear
 from localmkl.kernels.viewed import errors_of_view
 from localmkl.views import Views
 
@@ -36,12 +31,6 @@ MOST_PARTS = 20
 
 MOST_WORDS, ROWS_A_WORD = 20, 5
 """A column of text holds categories if it has at most so many different words, on average in so many rows."""
-
-NAMED = 3
-"""Up to this many columns without a common name are named one by one."""
-
-_SEPARATOR = re.compile(r"[_.:/| -]")
-_LETTERS = re.compile(r"[^\W\d_]+(?=[\W\d_])")
 
 
 def default_kernels(X: Rows, *, impute: str | None = None) -> list[Kernel]:
@@ -71,6 +60,7 @@ def default_kernels(X: Rows, *, impute: str | None = None) -> list[Kernel]:
     Examples
     --------
     >>> import pandas as pd
+    >>> from localmkl.kernels import short_names
     >>> age, sex = np.arange(10.0), ["f", "m"] * 5
     >>> short_names(default_kernels(pd.DataFrame({"age": age, "dose": age % 3, "sex": sex})))
     ['linear', 'rbf 0.5', 'rbf 1.5', 'age (linear)', 'dose (linear)', 'age (rbf)', 'dose (rbf)', 'sex']
@@ -171,159 +161,15 @@ def _parts(names: list[Any]) -> list[list[Any]]:
     A group has in common the first part of its names (``mrna_1``, ``mrna_2``), the last one
     (``radius error``, ``area error``), or the letters that they begin with (``cg001``, ``cg002``).
     """
-    for ends in (_parts_of_name, _letters_of_name):
-        found = {name: ends(str(name)) for name in names}
-        sizes = Counter(end for own in found.values() for end in own)
-        chosen = {name: max(own, key=sizes.__getitem__, default=None) for name, own in found.items()}
+    for letters in (False, True):
+        ends = {name: name_ends(str(name), letters=letters) for name in names}
+        sizes = Counter(end for own in ends.values() for end in own)
         groups: dict[Any, list[Any]] = {}
-        for name, end in chosen.items():
-            groups.setdefault(end, []).append(name)
-        several = {end: own for end, own in groups.items() if end is not None and len(own) > 1}
-        rest = [name for name in names if chosen[name] not in several]
+        for name, own in ends.items():
+            groups.setdefault(max(own, key=sizes.__getitem__, default=None), []).append(name)
+        several = [own for end, own in groups.items() if end is not None and len(own) > 1]
+        grouped = {name for own in several for name in own}
+        rest = [name for name in names if name not in grouped]
         if 2 <= len(several) <= MOST_PARTS and len(rest) <= min(MOST_PARTS, len(names) // 2):
-            return [*several.values(), *([rest] if rest else [])]
+            return [*several, *([rest] if rest else [])]
     return [[name] for name in names] if 1 < len(names) <= MOST_PARTS else []
-
-
-def _parts_of_name(name: str) -> list[tuple[str, str]]:
-    """Return the first and the last part of a name, if they have letters."""
-    found = list(_SEPARATOR.finditer(name))
-    ends = [("first", name[: found[0].end()]), ("last", name[found[-1].start() :])] if found else []
-    return [(side, part) for side, part in ends if part != name and any(map(str.isalpha, part))]
-
-
-def _letters_of_name(name: str) -> list[tuple[str, str]]:
-    found = _LETTERS.match(name)
-    return [] if found is None else [("first", found[0])]
-
-
-def short_names(kernels: Sequence[Any]) -> list[str]:
-    """Return a short name for each of some kernels: word, parameters in which they differ, columns, view.
-
-    A kernel on one column is called by the column, and one on columns with like names by what they share.
-
-    Parameters
-    ----------
-    kernels : list of Kernel or callable
-
-    Returns
-    -------
-    list of str
-        All different.
-
-    Examples
-    --------
-    >>> short_names([Linear(), RBF(factor=0.5), RBF(), RBF(columns=["age"])])
-    ['linear', 'rbf 0.5', 'rbf 1', 'age']
-    >>> short_names([WeightedDegree(1), WeightedDegree(2), WeightedDegree(2, shift=5), Spectrum(3)])
-    ['wd 1', 'wd 2', 'wd 2 shift 5', 'spectrum']
-    """
-    inner = [getattr(kernel, "kernel", kernel) for kernel in kernels]
-    own = [one.get_params(deep=False) if isinstance(one, Kernel) else {} for one in inner]
-    columns = [_columns_of(params) for params in own]
-    numeric = [read for one, read in zip(inner, columns, strict=True) if isinstance(one, VectorKernel)]
-    every = [] if [] in numeric else {name for read in numeric for name in read}
-    names = []
-    for kernel, one, params, read in zip(kernels, inner, own, columns, strict=True):
-        alike = [
-            other
-            for two, other, there in zip(inner, own, columns, strict=True)
-            if type(two) is type(one) and there == read
-        ]
-        word = " ".join([_word(one), *_differing(type(one), params, alike)])
-        where = "" if not read or (len(read) > 1 and set(read) == every) else _shared_name(read)
-        lone = len(read) == 1 and columns.count(read) == 1
-        name = where if lone else f"{where} ({word})" if where else word
-        view = getattr(kernel, "view", None)
-        names.append(name if view is None else f"{view}: {name}")
-    return [f"{name} ({m + 1})" if names.count(name) > 1 else name for m, name in enumerate(names)]
-
-
-def _word(kernel: Any) -> str:
-    """Return the word of a kernel in `KERNEL_WORDS`, else the name of its class or function."""
-    kind = type(kernel).__name__
-    words = {name: word for word, (name, _) in KERNEL_WORDS.items()}
-    function = getattr(getattr(kernel, "function", kernel), "__name__", kind)
-    return words.get(kind, kind if isinstance(kernel, Kernel) and kind != "CallableKernel" else function)
-
-
-def _columns_of(params: dict[str, Any]) -> list[str]:
-    """Return what the columns are called that a kernel of some parameters names; a slice is one name."""
-    columns = params.get("columns", params.get("column"))
-    if columns is None:
-        return []
-    if isinstance(columns, slice):
-        return [":".join("" if end is None else str(end) for end in (columns.start, columns.stop))]
-    return [str(name) for name in (columns if isinstance(columns, list | tuple | np.ndarray) else [columns])]
-
-
-def _differing(kind: type, params: dict[str, Any], alike: list[dict[str, Any]]) -> list[str]:
-    """Return the parameters in which kernels of one kind differ, the main one without its name."""
-    main = dict(KERNEL_WORDS.values()).get(kind.__name__)
-    found: list[str] = []
-    for name, value in params.items():
-        if name in ("columns", "column", "view") or len({repr(other[name]) for other in alike}) == 1:
-            continue
-        text = f"{value:.4g}" if isinstance(value, float) else str(value)
-        if name == main:
-            found.insert(0, text)
-        elif value != signature(kind).parameters[name].default:
-            found.append(f"{name} {text}")
-    return found
-
-
-def _shared_name(texts: list[str]) -> str:
-    """Return the name of some columns: what their names begin or end with, else the names."""
-    ends = [{*_parts_of_name(text), *_letters_of_name(text)} for text in texts]
-    shared = set.intersection(*ends) if len(texts) > 1 else set()
-    if shared:
-        side, part = max(shared, key=lambda end: len(end[1]))
-        return f"{part}*" if side == "first" else f"*{part}"
-    return ", ".join(texts) if len(texts) <= NAMED else f"{texts[0]} ... {texts[-1]}"
-
-
-def named_kernels(kernels: Any) -> Any:
-    """Return a list with words such as "linear" replaced by kernels with default parameters."""
-    if not isinstance(kernels, list | tuple):
-        return kernels
-    return [_kernel_of(one) if isinstance(one, str) else one for one in kernels]
-
-
-def _kernel_of(word: str) -> Kernel:
-    if word not in KERNEL_WORDS:
-        raise ValueError(
-            f"A kernel named by a word must be one of {listed(list(KERNEL_WORDS))}, got {word!r}"
-            f"{meant(word, KERNEL_WORDS)}"
-        )
-    kernel: Kernel = getattr(known, KERNEL_WORDS[word][0])()
-    return kernel
-
-
-def columns_read(kernels: Sequence[Any], columns: Sequence[Any]) -> list[Any]:
-    """Return those of some columns that kernels read.
-
-    Parameters
-    ----------
-    kernels : list of Kernel
-    columns : sequence
-        Of the data frame that they are fitted to.
-
-    Returns
-    -------
-    list
-        In the order of `columns`.
-
-    Examples
-    --------
-    >>> columns_read([RBF(columns=["age"]), TfIdf(column="notes")], ["age", "sex", "notes"])
-    ['age', 'notes']
-    """
-    names, read = list(columns), set()
-    for kernel in kernels:
-        params = kernel.get_params(deep=False)
-        given: Any = params.get("columns", params.get("column"))
-        if given is None or isinstance(given, slice):
-            given = names if given is None else names[given]
-        given = given if isinstance(given, list | tuple | np.ndarray) else [given]
-        read |= {names[one] if isinstance(one, int) and one not in names else one for one in given}
-    return [name for name in names if name in read]

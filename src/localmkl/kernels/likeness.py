@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from localmkl._types import Floats
-from localmkl.kernels.defaults import short_names
+from localmkl.kernels.naming import short_names
 from localmkl.kernels.vectors import Kernel
 from localmkl.stacks import Stack
 

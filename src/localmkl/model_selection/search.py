@@ -421,7 +421,7 @@ def _with_possible_evenness(candidate: dict[str, Any]) -> dict[str, Any]:
     n_clusters, evenness = candidate.get("n_clusters"), candidate.get("evenness")
     if not (isinstance(n_clusters, Integral) and isinstance(evenness, Real)) or float(evenness) <= 0.0:
         return candidate
-    return {**candidate, "evenness": max(evenness, 1.0 / int(n_clusters))}
+    return {**candidate, "evenness": max(evenness, 1.0 / max(1, int(n_clusters)))}
 
 
 def names_no_column(parameters: Mapping[str, Any]) -> bool:

@@ -33,7 +33,7 @@ def steps(low: float, high: float, most: int = 7) -> list[float]:
     unit = 10.0 ** np.floor(np.log10(size))
     step = next(unit * times for times in (1.0, 2.0, 5.0, 10.0) if unit * times >= size * (1.0 - 1e-9))
     first = np.ceil(low / step - 1e-9)
-    return [float(f"{k * step:.12g}") for k in np.arange(first, np.floor(high / step + 1e-9) + 1)]
+    return [float(f"{k * step + 0.0:.12g}") for k in np.arange(first, np.floor(high / step + 1e-9) + 1)]
 
 
 class Plot:

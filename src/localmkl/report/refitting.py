@@ -17,8 +17,8 @@ from localmkl.kernels.stack import take_rows
 FEWEST = 20
 """Refits from which on quantiles at 5 % and 95 % are more than the extremes."""
 
-USUAL, SECONDS = 60, 60.0
-"""Refits by default, and how long they may take."""
+USUAL, SECONDS, MOST = 60, 60.0, 3000
+"""Refits by default, how long they may take, and rows from which on they are not tried."""
 
 
 def check_resamples(wanted: int | None) -> None:
@@ -40,6 +40,8 @@ def refit(subject: Any, wanted: int | None, verbose: int = 0) -> Stability | May
     if train is None or train[1] is None or getattr(model, "transductive_", False):
         return None
     X, y = train
+    if wanted is None and len(y) > MOST:
+        return None
     groups = X.groups if isinstance(X, Grouped) else None
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # halves may be too few for this and that; the page says how many

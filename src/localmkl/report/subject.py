@@ -274,6 +274,8 @@ class Subject:
             return HeldOut.of(kept)
         if cv == 0 or self.train is None or self.train[1] is None:
             return None
+        if isinstance(self.whole, Pipeline) and len(self.whole) > 1:
+            self.remarks.append("The steps before the model were fitted on all rows.")
         X, y, *groups = _apart(*self.train)
         beside = groups[0] if groups else None
         try:

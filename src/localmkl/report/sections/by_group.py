@@ -74,7 +74,7 @@ def forest(subject: Subject) -> Any:
         rows.append([group, *cells])
     numbers = table([subject.noun, *series], rows, f"{title} by {subject.noun}")
     text = (
-        "Lines are 95 % intervals. The grey line is the figure of the model on all rows. "
+        "Lines are 95 % intervals. The dashed line is the figure of the model on all rows. "
         "Separate models are trained on the rows of one group alone."
     )
     return figure(f"{title} by {subject.noun}", text, drawn, numbers, key="forest")

@@ -35,9 +35,10 @@ def what_matters(subject: Subject, sequences: Sequence[Html] = ()) -> Section | 
     held = subject.held
     parts: list[Any] = []
     if held is not None:
+        whose = f" The effects in a {subject.noun} count its rows alone." if subject.local else ""
         parts.append(
-            "An effect is the share of the variance of the predictions that a kernel explains, on rows that "
-            "the model has not seen. Effects sum to 100 % over all kernels and parts."
+            "An effect is the share of the variance of the predictions that a kernel or column explains, on "
+            f"rows that the model has not seen.{whose}"
         )
         first = explain.weighted_degrees(subject.model) or held.column_parts is not None
         parts += [kernel_figure(subject, held.matters(by="kernel")) if first else None, view_table(subject)]
@@ -103,7 +104,9 @@ def _as_heat_map(subject: Subject, found: list[Any], across: list[str], field: s
     what = subject.noun if field == "part" else "class"
     numbers = table([noun, what, "effect", "95 % interval", "sure", "direction"], rows, f"Effects by {noun}")
     drawn = heat_map(down, across, shares, pale=pale, marks=marks, corner=f"{noun}, effect in percent")
-    text = "Percent of the variance of predictions; pale cells are not sure, empty ones have no effect."
+    text = "Percent of the variance of predictions. Pale cells are not sure."
+    if np.isnan(shares).any():
+        text += " Where a cell is empty, the effect is no stronger than elsewhere."
     text += _arrows(subject, found)
     return figure(f"Effects by {noun} and {what}", text, drawn, numbers)
 
