@@ -169,7 +169,9 @@ def photograph():
         page = browser.new_page(viewport={"width": 1040, "height": 860}, color_scheme="light")
         for name in USES:
             page.goto((SESSIONS / f"{name}.html").as_uri())
-            page.screenshot(path=SESSIONS / f"{name}.png")
+            below = page.locator("body > nav, nav").first.bounding_box()
+            size = {"x": 0, "y": 0, "width": 1040, "height": min(below["y"] - 10, 1100)}
+            page.screenshot(path=SESSIONS / f"{name}.png", full_page=True, clip=size)
         browser.close()
     return True
 
@@ -181,7 +183,10 @@ def main():
         record(name)
     there = photograph()
     for name in USES:
-        picture = f".. image:: /generated/sessions/{name}.png\n   :alt: The first screen of the report.\n"
+        picture = (
+            f".. image:: /generated/sessions/{name}.png\n"
+            "   :class: picture\n   :alt: The first screen of the report.\n"
+        )
         (SESSIONS / f"{name}_picture.txt").write_text(picture if there else "", encoding="utf-8")
     if "--picture" in sys.argv and there:
         shutil.copy(SESSIONS / "patients.png", DOCS / "_static" / "report.png")
