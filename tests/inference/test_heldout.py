@@ -169,7 +169,10 @@ def test_several_classes_and_regression(kind):
         found = held_out(MKLRegressor(kernels).fit(X, y), X, y)
         assert found.score().metric == "r2"
         assert found.score().value > 0.9
-        assert (found.matters()[0].kernel, found.matters()[0].direction) == ("column 1", 1)
+        first = found.matters()[0]
+        assert (first.kernel, first.direction, first.sure) == ("column 1", 1, True)
+        assert first.low > 0.8  # also of a share near one
+        assert max(one.high for one in found.matters()[1:]) < 0.3
         assert sorted(found.rivals) == ["gradient boosting", "ridge regression"]
 
 
