@@ -35,6 +35,11 @@ class Score:
         Rows.
     events : int or None
         Rows of the positive class, of two classes.
+
+    Examples
+    --------
+    >>> Score("roc_auc", 0.75, 0.69, 0.8, n=300, events=115).value
+    0.75
     """
 
     metric: str
