@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 from localmkl import CLMKLClassifier
 from localmkl.cli import app, voice
-from localmkl.cli.words import KERNELS
+from localmkl.kernels import KERNEL_WORDS
 
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs" / "command_line.rst").read_text(encoding="utf-8")
@@ -93,7 +93,7 @@ def run_and_compare(found):
 def test_the_table_of_kernels_is_complete():
     row = r"^   \* - ``(\w+)``\n     - `~localmkl\.kernels\.(\w+)`\n     -(?: ``(\w+)``)?$"
     found = {word: (kind, own or None) for word, kind, own in re.findall(row, PAGE, re.MULTILINE)}
-    assert found == KERNELS
+    assert found == dict(KERNEL_WORDS)
 
 
 def test_the_table_of_exit_codes_is_that_of_the_code():

@@ -148,4 +148,7 @@ def test_headers_of_fasta_files_hold_groups(call, fasta):
     assert "kind-specific weights" in said.out
     assert "New groups: None;" in call("predict", "model.localmkl", fasta.new, "--out", "p.csv").err
     fasta.train.write_text("\n".join(lines).replace(" kind=human", "", 1) + "\n")
-    assert "must have `kind=...`" in call("fit", fasta.train, "--groups", "kind", code=1).err
+    assert (
+        "must have a value for groups, 'kind', got none"
+        in call("fit", fasta.train, "--groups", "kind", code=1).err
+    )

@@ -90,7 +90,7 @@ def test_files_are_joined_by_name_and_give_the_model_that_python_gives(call, coh
         }
     )
     expected = pd.Series(model.decision_function(held), names[N:])
-    log_odds = np.log(frame["probability_well"] / (1 - frame["probability_well"]))
+    log_odds = np.log(1 / frame["probability_sick"] - 1)
     np.testing.assert_allclose(log_odds, expected[frame.index], atol=1e-3)
     said = call("predict", "m.localmkl", "clinic=new_clinic.parquet", "--out", "p.csv")
     assert "Samples: 20, 0 of them in every view (rna 0, clinic 20, sites 0)." in said.err

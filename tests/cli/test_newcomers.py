@@ -96,7 +96,7 @@ def test_new_rows_need_not_have_the_target_and_names_of_the_fit(call, table):
 def test_sequences_and_grams_lack_a_target_that_is_said_with_them(call, fasta, grams):
     call("fit", fasta.train, "--method", "unif")
     said = call("predict", "model.localmkl", fasta.new, "--target", "kind", code=FAILED).err
-    assert "must have `kind=...` in its header" in said
+    assert "must have a value for target, 'kind', got none" in said
     call("fit", grams.all, "--target", "disease", "--rows", "0:90", "--method", "unif", "--force")
     said = call("predict", "model.localmkl", grams.all, "--target", "diseased", code=FAILED).err
     assert said.endswith("did you mean 'disease'?\n")
@@ -146,7 +146,9 @@ def test_rows_without_a_label_are_left_out_and_said_of_one_file_as_of_several(ca
     awkward.loc[[3, 8], "Outcome"] = None
     awkward.to_csv("gaps.csv", index=False)
     names = ["--names", "Patient ID"]
-    assert "Left out, without a label: 2 samples (row 3, row 8)." in call(command, "gaps.csv", *options).err
+    assert (
+        "Left out, without a label: 2 rows, the first in line 5." in call(command, "gaps.csv", *options).err
+    )
     options += ["--force"]
     said = call(command, "gaps.csv", *options, *names).err
     assert "Left out, without a label: 2 samples (P-1003, P-1008)." in said
@@ -175,11 +177,7 @@ def test_a_target_that_is_nearly_empty_is_refused(call, awkward):
     awkward.loc[5:, "Outcome"] = None
     awkward.to_csv("empty.csv", index=False)
     said = call("fit", "empty.csv", "--target", "Outcome", code=FAILED).err
-    assert "line 7: must have a value in the column 'Outcome' of --target, got none" in said
-    awkward[["Patient ID", "Age"]].to_csv("age.csv", index=False)
-    awkward[["Patient ID", "Stage", "Outcome"]].to_csv("clinic.csv", index=False)
-    given = ["--target", "Outcome", "--names", "Patient ID"]
-    assert "'Outcome' is nearly empty" in call("fit", "age.csv", "clinic.csv", *given, code=FAILED).err
+    assert "line 7: must have a value for target, 'Outcome', got none" in said
 
 
 def test_records_without_a_label_are_left_out_and_said(call, fasta):
@@ -196,4 +194,4 @@ def test_records_without_a_label_are_left_out_and_said(call, fasta):
     assert f"Left out, without a label: 2 samples ({first}, {labels[1][0]})." in said
     fasta.train.write_text(re.sub(r" label=\w+", "", text))
     said = call("fit", fasta.train, "--method", "unif", "--force", code=FAILED).err
-    assert "must have `label=...` in its header, it has none" in said
+    assert "must have a value for target, 'label', got none" in said

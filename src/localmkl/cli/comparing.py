@@ -66,7 +66,10 @@ def compare(given, voice):
         write_whole(given.out, named.to_csv(index=False, float_format="%.6g").encode())
     record = {"metric": scoring, "splits": len(found.scores), "methods": found.rows(), "verdict": verdict}
     record["scores"] = dict(zip(found.methods, found.scores.T.tolist(), strict=True))
-    voice.result(record, f"{table.round(3).to_string(index=False, na_rep='')}\n{verdict}")
+    shown = table.round(3).assign(
+        p_value=["< 0.001" if p < 0.0005 else f"{p:.3f}" for p in table["p_value"].fillna(1.0)]
+    )
+    voice.result(record, f"{shown.to_string(index=False, na_rep='')}\n{verdict}")
 
 
 def _rival(plan, name, scoring, rarest):

@@ -86,10 +86,10 @@ def _made(content, spec, impute):
         view = wanted.parameters.get("view")
         part = content if content.parts is None and view is None else (content.parts or {}).get(view)
         if part is None:
+            known = content.parts or {}
             raise ValueError(
-                f"view= of the kernel {wanted.word!r} must name one of several files, "
-                f"{listed(list(content.parts or {})) or 'here there is one'}, got {view!r}"
-                f"{meant(view or '', content.parts or {})}"
+                f"The kernel {wanted.word!r} must name its view as view=NAME, one of {listed(list(known))}, "
+                f"got {'none' if view is None else repr(view)}{meant(view or '', known)}"
             )
         kernels += (_on_columns if part.kind == TABLE else _on_rows)(part, wanted, impute)
     return kernels

@@ -38,7 +38,7 @@ from localmkl.persistence import load
 def predict(given, voice):
     """Predict the rows of files, piece by piece where these are large."""
     paths = _checked(given, PREDICTIONS)
-    model, made = open_model(given.model, given.device), []
+    model, made = open_model(given.model, given.device), list[tuple]()
     with nullcontext() if given.out is None else writing_whole(given.out) as file:
         for content in _pieces(model, paths, given):
             table, decisions = _table(model, content, given.explain)
@@ -151,11 +151,12 @@ def read_for(model, paths, given):
         name: part for name, part in content.parts.items() if name not in made_of(model).get("unread", ())
     }
     for name, part in parts.items():
-        if name not in expected or (part.kind == SEQUENCES) != (expected[name] is None):
-            raise ValueError(
-                f"Files must be views of the fit, {listed(list(expected))}, got {files.CALLED[part.kind]} "
-                f"as {name!r}; name the view of a file as NAME=FILE."
-            )
+        if name not in expected:
+            hint = f"{listed(list(expected))}, got {name!r}; name the view of a file as NAME=FILE."
+            raise ValueError(f"Files must be views of the fit, {hint}")
+        if (part.kind == SEQUENCES) != (expected[name] is None):
+            kind = f"{name!r} of the fit, got {files.CALLED[part.kind]}"
+            raise ValueError(f"{str(part.path)!r} must hold rows as view {kind}.")
         if part.kind == TABLE:
             parts[name] = as_read(part, expected[name], _readers(model, name))
     content, lonely = content.with_parts(parts).without_lonely()
@@ -226,7 +227,9 @@ def _as_known(model, content):
         return None
     if not hasattr(model, "classes_"):
         if (came := on_labelled(content.y)).dtype.kind not in "iuf":
-            raise ValueError(f"The targets of {str(content.path)!r} must be numbers, got {str(came[0])!r}.")
+            raise ValueError(
+                f"The targets of {str(content.path)!r} must be numbers as in the fit, got {str(came[0])!r}."
+            )
         return content.y
     known = {str(label): label for label in model.classes_.tolist()}
     labels = [None if label is None else known.get(str(label), label) for label in content.y.tolist()]

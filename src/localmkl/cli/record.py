@@ -72,7 +72,10 @@ def model_record(model, path):
             ),
             "clusters": cluster_names(model),
             "weights": kernel_shares(model).round(6).tolist(),
-            "search": _plain(made.get("search")),
+            "search": _plain(
+                {name: one for name, one in (made.get("search") or {}).items() if name != "tried"}
+            )
+            or None,
         },
         "quality": None if held is None else _quality(held),
         "groups": made.get("groups"),
@@ -145,10 +148,8 @@ def model_text(record):
         ("certified", _certificate(record)),
         ("written", f"{record['out']}      next: localmkl report {record['out']}"),
     ]
-    lines = [f"{name:<10} {text}" for name, text in lines if text]
-    return "\n".join(
-        [f"{data['file'] or 'a model'}: {data['target'] or 'label'}{classes}, {size}{gaps}", *lines]
-    )
+    first = f"{data['file'] or 'a model'}: {data['target'] or 'label'}{classes}, {size}{gaps}"
+    return "\n".join([first, *(f"{name:<10} {text}" for name, text in lines if text)])
 
 
 def _gap_words(filled):
@@ -173,7 +174,7 @@ def _model_words(record):
             shared, f", shared {shared:g}"
         )
     values = ", ".join(f"{name} {_shown(own[name])}" for name in ("C", "p") if name in own)
-    return f"{words}; {n_of(len(model['kernels']), 'kernel')}, {own['loss'].replace('_', ' ')}, {values}"
+    return f"{words}; {n_of(len(model['kernels']), 'kernel')}, {own['loss'].replace('g_l', 'g l')}, {values}"
 
 
 def _shown(value):
@@ -193,27 +194,26 @@ def _verdict_words(record):
         what = f"{groups}-specific ones" if groups else "those of clusters"
         scores = f"{found['other']:.2f} against {score:.2f}"
         hint = f"--shared {found['other_shared']:g} keeps them"
-        return f"one set of weights: {what} were not better ({scores}); {hint}"
+        return f"one set of weights: {what} were no better ({scores}); {hint}"
     word = "better" if found["low"] > 0 else "worse" if found["high"] < 0 else "not clearly better"
     size = f"{found['difference']:.2f} ({found['low']:.2f} to {found['high']:.2f})"
     return f"{word} than one model for all ({found['other']:.2f}), by {size}"
 
 
 def _matter_words(record):
-    """Return what matters in each part: what is sure, with its direction, and where nothing is."""
+    """Return what matters, a line for each part: what is sure, with its direction, and where nothing is."""
     several = len({one["decision"] for one in record["matters"]}) > 1
-    target, places, unsure = record["positive"] or record["data"]["target"] or "it", {}, []
-    ways = {1: f"raises {target}, ", -1: f"lowers {target}, "}
+    target, places = record["positive"] or record["data"]["target"] or "it", dict[str, list[str]]()
+    ways = {} if several else {1: f" (raises {target})", -1: f" (lowers {target})"}
     for one in record["matters"]:
-        place = f"{one['decision']}, {one['part']}" if several else one["part"]
-        places.setdefault(place, [])
-        if one["sure"] and len(places[place]) < 3:
-            way = "" if several else ways.get(one["direction"], "")
-            places[place].append(f"{one['kernel']} {100 * one['share']:.0f} % ({way}sure)")
+        own = places.setdefault(f"{one['decision']}, {one['part']}" if several else one["part"], [])
+        if one["sure"] and len(own) < 3:
+            own.append(f"{one['kernel']} {100 * one['share']:.0f} %{ways.get(one['direction'], '')}")
     order = sorted(places, key=lambda place: not place.endswith("everywhere"))
-    texts = [f"{place}: {', '.join(places[place])}" for place in order if places[place]]
+    lines = [f"{place}: {', '.join(places[place])}" for place in order if places[place]]
     unsure = [place for place in order if not places[place]]
-    return "; ".join(texts + ([f"{', '.join(unsure)}: not sure"] if unsure else []))
+    lines += [f"not sure: {', '.join(unsure)}" if lines else "not sure"] if unsure else []
+    return f"\n{'':<11}".join(lines)
 
 
 def _certificate(record):

@@ -3,7 +3,6 @@
 import time
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
-from functools import partial
 
 import typer
 from sklearn.base import clone
@@ -96,12 +95,11 @@ def _judge(plan, model, search, splits, voice):
     if search is not None and getattr(model, "shared_", None) == 1.0:
         local = tuning.best_of(search, local=True)
     with voice.counting("judging") as show:
-        judge = partial(
-            held_out, X=X, y=y, folds=splits, random_state=plan.seed, progress=show, **plan.beside
-        )
-        held = judge(model, one_model=one_model)
+        how = {"folds": splits, "random_state": plan.seed, "progress": show, **plan.beside}
+        held = held_out(model, X, y, one_model=one_model, **how)
         if local is not None:
-            rival = judge(clone(model).set_params(**local).fit(X, y, **plan.beside), rivals=False)
+            rival = clone(model).set_params(**local).fit(X, y, **plan.beside)
+            rival = held_out(rival, X, y, rivals=False, **how)
             other, chosen = rival.score(), "one"
             found = replace(rival, rivals={ONE_MODEL: held.decisions}).difference(ONE_MODEL)
         elif ONE_MODEL in held.rivals:
@@ -120,6 +118,9 @@ def _made(plan, search):
         score = float(search.cv_results_["mean_test_score"][search.best_index_])
         tuned = {"metric": search.scoring, "score": score, "candidates": len(search.cv_results_["params"])}
         tuned["chosen"] = dict(search.best_params_)
+        scores = search.cv_results_["mean_test_score"].tolist()
+        pairs = zip(search.cv_results_["params"], scores, strict=True)
+        tuned["tried"] = [{**one, "score": score} for one, score in pairs]
     return {
         "file": ", ".join(map(str, content.paths)),
         "kind": content.kind,
