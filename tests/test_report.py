@@ -293,6 +293,13 @@ def test_a_regression_has_errors_and_no_classes(tmp_path):
     assert "scores" not in page.data
 
 
+def test_a_class_of_one_row_rules_out_cross_validation(table, tmp_path):
+    X, y = table[0], np.append(table[1][:-1], "lost")
+    page = page_of(MKLClassifier([Linear()]).fit(X, y), tmp_path, X, y)
+    assert "was not cross-validated. `y` must have two rows of each class" in page.text
+    assert "quality" not in page.sections
+
+
 def test_rows_that_define_no_score_say_what_is_needed(table, model, tmp_path):
     X, y = table[0] + 0.01, table[1]
     page = page_of(model, tmp_path, X[y == "home"], y[y == "home"])

@@ -99,6 +99,8 @@ class CrossFit:
 
     def splits(self, folds: Any, n_folds: int, max_rows: int) -> tuple[list[Split], str]:
         """Return pairs of training and test rows, and a sentence on how they were made."""
+        if is_classifier(self.model) and np.unique(self.y, return_counts=True)[1].min() < 2:
+            raise ValueError("`y` must have two rows of each class for cross-validation, got one.")
         if folds is not None:
             given = (
                 list(folds)
