@@ -398,7 +398,6 @@ def test_neighbours_save_most_of_the_reading():
     for search in (MKLSearchCV(model, grid, cv=FOLDS), GridSearchCV(model, grid, cv=FOLDS)):
         calls: list = []
         with (
-            patch.object(compiled, "combine", counted(compiled.combine, calls)),
             patch.object(compiled, "block_products", counted(compiled.block_products, calls)),
             patch.object(together, "combine_together", counted(together.combine_together, calls)),
         ):
