@@ -21,30 +21,8 @@ from localmkl.estimators.groups import as_groups
 HALF = 0.5
 """Share that known groups have in common unless the folds speak against it."""
 
-POSITIVE_WORDS = frozenset(
-    [
-        "1",
-        "1.0",
-        "+",
-        "true",
-        "yes",
-        "y",
-        "positive",
-        "pos",
-        "case",
-        "cases",
-        "sick",
-        "ill",
-        "diseased",
-        "dead",
-        "died",
-        "relapse",
-        "cancer",
-        "tumor",
-        "tumour",
-        "malignant",
-    ]
-)
+POSITIVE_WORDS = {"1", "1.0", "+", "true", "yes", "y", "positive", "pos", "case", "cases", "sick", "ill"}
+POSITIVE_WORDS |= {"diseased", "dead", "died", "relapse", "cancer", "tumor", "tumour", "malignant"}
 """Labels that mean the positive class, in small letters."""
 
 

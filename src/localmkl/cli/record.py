@@ -192,9 +192,9 @@ def _verdict_words(record):
     found, score, groups = record["groups"], record["quality"]["value"], record["data"]["groups"]
     if found["chosen"] == "one":
         what = f"{groups}-specific ones" if groups else "those of clusters"
-        scores = f"{found['other']:.2f} against {score:.2f}"
-        hint = f"--shared {found['other_shared']:g} keeps them"
-        return f"one set of weights: {what} were no better ({scores}); {hint}"
+        scores = f" ({found['other']:.2f} against {score:.2f})" if "other" in found else ""
+        hint = f"; --shared {found['other_shared']:g} keeps them" if found["other_shared"] is not None else ""
+        return f"one set of weights: {what} were no better{scores}{hint}"
     word = "better" if found["low"] > 0 else "worse" if found["high"] < 0 else "not clearly better"
     size = f"{found['difference']:.2f} ({found['low']:.2f} to {found['high']:.2f})"
     return f"{word} than one model for all ({found['other']:.2f}), by {size}"

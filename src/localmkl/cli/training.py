@@ -94,21 +94,22 @@ def _judge(plan, model, search, splits, voice):
     one_model = {name: best[name] for name in ("C", "p") if name in best}
     if search is not None and getattr(model, "shared_", None) == 1.0:
         local = tuning.best_of(search, local=True)
+    verdict = None if local is None else {"chosen": "one", "other_shared": local.get("shared")}
     with voice.counting("judging") as show:
         how = {"folds": splits, "random_state": plan.seed, "progress": show, **plan.beside}
         held = held_out(model, X, y, one_model=one_model, **how)
-        if local is not None:
+        if ONE_MODEL in held.rivals:
+            found, other, verdict = held.difference(ONE_MODEL), held.score(ONE_MODEL), {"chosen": "local"}
+        elif local is not None and plan.groups is not None:  # of clusters the search has seen enough
             rival = clone(model).set_params(**local).fit(X, y, **plan.beside)
             rival = held_out(rival, X, y, rivals=False, **how)
-            other, chosen = rival.score(), "one"
-            found = replace(rival, rivals={ONE_MODEL: held.decisions}).difference(ONE_MODEL)
-        elif ONE_MODEL in held.rivals:
-            found, other, chosen = held.difference(ONE_MODEL), held.score(ONE_MODEL), "local"
-    if found is None:
-        return {"held_out": held.record(), "groups": None}
-    verdict = {"chosen": chosen, "other": other.value, "other_shared": (local or {}).get("shared")}
-    verdict |= {name: getattr(found, name) for name in ("low", "high")}
-    return {"held_out": held.record(), "groups": {**verdict, "difference": found.value}}
+            found, other = (
+                replace(rival, rivals={ONE_MODEL: held.decisions}).difference(ONE_MODEL),
+                rival.score(),
+            )
+    if verdict is not None and found is not None:
+        verdict |= {"difference": found.value, "low": found.low, "high": found.high, "other": other.value}
+    return {"held_out": held.record(), "groups": verdict}
 
 
 def _made(plan, search):

@@ -136,7 +136,7 @@ def _table_kernels(table: Table, impute: str | None) -> list[Kernel]:
     curved = [part for part in parts if len(part) > 1 or counts[part[0]] > 2]
     made += [RBF("median", columns=part, **how) for part in curved]
     each = [[name] for name in words] if len(words) <= MOST_PARTS else [words]
-    return made + [Overlap(columns=part, impute=impute and "most_frequent") for part in each]
+    return made + [Overlap(columns=part) for part in each]
 
 
 def _holds_numbers(column: Any) -> bool:
