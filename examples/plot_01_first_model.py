@@ -38,8 +38,8 @@ for model in (one_answer, per_cluster):
 
 # %%
 # The duality gap is a certificate: no other weights and no other support vectors can lower the objective by
-# more than this share. Effects say what was found: the share of the variance of decisions for new samples that
-# each kernel explains.
+# more than this share. Effects say what was found: the share of the variance of decisions that each kernel
+# explains, here for new samples.
 
 figure, axes = plt.subplots(2, 1, figsize=(7, 4.5), height_ratios=[1, 3], layout="constrained")
 for ax, model in zip(axes, (one_answer, per_cluster), strict=True):

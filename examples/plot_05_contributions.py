@@ -62,7 +62,7 @@ plt.show()
 # disagree and nearly cancel.
 
 # %%
-# Which view moves decisions on new tumours? The effect of a view is the share of the variance of the decisions
+# Which view moves decisions on new tumours? The effect of a view is the share of the variance of decisions
 # that its contributions explain. Effects sum to one over clusters and views.
 
 found = effects(model, X_test)

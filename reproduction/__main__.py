@@ -10,8 +10,6 @@ from reproduction.rows import pack_rows
 from reproduction.running import result_path, run_experiment
 from reproduction.summary import write_summary
 
-RESULTS = "results"
-
 
 def parser():
     """Return the parser of the command line."""
@@ -24,10 +22,10 @@ def parser():
     run.add_argument("--sizes", nargs="+", help="points of the axis, such as 50 200; default: all")
     run.add_argument("--methods", nargs="+", help="such as UNIF 'CLMKL, p = 1'; default: all")
     run.add_argument("--repetitions", type=int, help="default: as many as in the paper")
-    run.add_argument("--out", default=RESULTS, help="folder of rows and summaries (default: %(default)s)")
+    run.add_argument("--out", default="results", help="folder of rows and summaries (default: %(default)s)")
     run.add_argument("--jobs", type=int, default=1, help="worker processes (default: %(default)s)")
     page = commands.add_parser("page", help="write all summaries, and the tables of the page, from the rows")
-    page.add_argument("--out", default=RESULTS, help="folder of rows and summaries (default: %(default)s)")
+    page.add_argument("--out", default="results", help="folder of rows and summaries (default: %(default)s)")
     return top
 
 
@@ -51,15 +49,20 @@ def main(arguments=None):
                 f"--data of {given.name!r} must be one of {', '.join(experiment.sources)}, got {name!r}."
             )
         source = experiment.sources[name]
-        run_experiment(
-            experiment,
-            source,
-            given.out,
-            repetitions=given.repetitions,
-            points=given.sizes,
-            methods=given.methods,
-            n_jobs=given.jobs,
-        )
+        try:
+            run_experiment(
+                experiment,
+                source,
+                given.out,
+                repetitions=given.repetitions,
+                points=given.sizes,
+                methods=given.methods,
+                n_jobs=given.jobs,
+            )
+        except KeyboardInterrupt:
+            sys.exit("Stopped; finished cells are kept, and the same command goes on from there.")
+        except (OSError, ValueError) as error:
+            sys.exit(str(error))
         print(write_summary(experiment, source, result_path(given.out, experiment, source)))
 
 

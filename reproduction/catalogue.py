@@ -158,7 +158,8 @@ PROMOTERS = {
 }
 INDUCTIVE, BOTH = {"p = 4/3": 0}, {"inductive": 0, "transductive": None}
 GRID = {"C": COSTS, "evenness": EVENNESS}
-GATES = (("mean", None), ("degree 1", 0), ("degree 5", 4), ("degree 20", 19))
+GATES = {"mean": None, "degree 1": 0, "degree 5": 4, "degree 20": 19}
+WAYS = ("rescale", "zero", "complete", "mean")
 GROUP_COSTS = {"C": (0.3, 1.0, 3.0, 10.0, 30.0)}
 
 
@@ -193,7 +194,8 @@ PARTS = {
     ),
     "gates": (
         tuple(
-            Method(f"CLMKL, gate {name}", "CLMKL", GRID, {**P, "gate_kernel": index}) for name, index in GATES
+            Method(f"CLMKL, gate {name}", "CLMKL", GRID, {**P, "gate_kernel": index})
+            for name, index in GATES.items()
         ),
         SPLICE,
     ),
@@ -209,25 +211,14 @@ PARTS = {
     ),
     "scale": (scaled_methods(), {"acceptor": scale.load_acceptors, "promoter": scale.load_core_promoters}),
     "stories": (
-        incomplete_methods(
-            (1.0, 10.0, 100.0),
-            (1.0, 10.0, 100.0, 1000.0),
-            ("rescale", "zero", "complete"),
-            ("zero", "complete"),
-        ),
+        incomplete_methods((1.0, 10.0, 100.0), (1.0, 10.0, 100.0, 1000.0), WAYS[:3], ("zero", "complete")),
         {"3sources": incomplete.load_stories},
     ),
     "omics": (
-        incomplete_methods(
-            (0.01, 0.3, 10.0),
-            (1e-4, 1e-3, 1e-2, 0.1, 1.0),
-            ("rescale", "zero", "complete", "mean"),
-            ("mean", "complete"),
-        ),
+        incomplete_methods((0.01, 0.3, 10.0), (1e-4, 1e-3, 1e-2, 0.1, 1.0), WAYS, ("mean", "complete")),
         {"published": incomplete.load_omics, "redrawn": partial(incomplete.load_omics, redrawn=True)},
     ),
 }
-
 """What `catalogue.toml` cannot hold of an experiment: its methods, and what loads each data set."""
 
 

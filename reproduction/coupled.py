@@ -43,7 +43,7 @@ def solve_coupled(grams, y, memberships, C, p, strength, *, beta=None, tol=1e-3,
     laplacian = n_clusters * np.eye(n_clusters) - 1.0
     if beta is None:
         beta = np.full((n_clusters, len(grams)), len(grams) ** (-1.0 / p))
-    best_dual = -np.inf
+    best_dual, dual_p = -np.inf, np.inf if p == 1.0 else p / (p - 1.0)
     for iteration in range(1, max_iter + 1):  # noqa: B007 - the last one is returned
         damping = np.linalg.inv(np.eye(n_clusters) + strength * laplacian * beta.T[:, None, :])
         couplings = beta.T[:, :, None] * damping
@@ -57,7 +57,7 @@ def solve_coupled(grams, y, memberships, C, p, strength, *, beta=None, tol=1e-3,
         loss, intercept = best_intercept(y, combined @ alpha)
         primal = 0.5 * np.sum(couplings * blocks) + C * loss
         smoothness = np.einsum("ij,mjk,mkl,mli->", laplacian, couplings, blocks, couplings)
-        dual = y @ alpha - 0.5 * dual_norms(norms, p).sum() - 0.5 * strength * smoothness
+        dual = y @ alpha - 0.5 * np.linalg.norm(norms, dual_p, axis=1).sum() - 0.5 * strength * smoothness
         best_dual = max(best_dual, dual)
         gap = (primal - best_dual) / primal
         if gap <= tol:
@@ -72,11 +72,6 @@ def combine(grams, memberships, couplings):
     for gram, coupling in zip(grams, couplings, strict=True):
         total += (memberships @ coupling @ memberships.T) * gram
     return total
-
-
-def dual_norms(norms, p):
-    """Return the norm to p / (p - 1) of each row."""
-    return np.linalg.norm(norms, np.inf if p == 1.0 else p / (p - 1.0), axis=1)
 
 
 def closed_form(beta, norms, p):

@@ -5,7 +5,6 @@ repetition, and on average.
 """
 
 import io
-from textwrap import fill
 
 import numpy as np
 from matplotlib import rc_context
@@ -19,74 +18,32 @@ OTHER_WAYS = {
     **{"zero": "--", "complete only": ":", "means": "-."},
 }
 """Ends of the names of methods, and their lines: the same model, found in another way."""
-TICK_WIDTH = 11
-"""Letters in a line of the name of a score."""
-LONG_AXIS = 30
-"""Points are on a logarithmic axis where the largest is so many times the smallest."""
 
 
 def draw_figure(table, path):
     """Write the figure to `path`, if there is something to draw."""
-    experiment = table.experiment
-    alone = len(experiment.points) == 1 and not experiment.also
-    shown = leads(table) if alone else curves(table)
-    if not (shown if alone else shown.get("ours")):
+    one_point = len(table.experiment.points) == 1
+    shown = leads(table) if one_point else curves(table)
+    if not (shown if one_point else "ours" in shown):
         return
     # Text as text and no date: the file stays small, and the same for the same rows.
-    with rc_context({"svg.fonttype": "none", "svg.hashsalt": experiment.name}):
-        figure = (leads_figure if alone else curves_figure)(table, shown)
+    with rc_context({"svg.fonttype": "none", "svg.hashsalt": table.experiment.name}):
+        figure = (leads_figure if one_point else curves_figure)(table, shown)
         content = io.BytesIO()
         figure.savefig(content, format="svg", metadata={"Date": None})
     path.write_bytes(content.getvalue())
 
 
 def curves(table):
-    """Return {panel: {method: (points, means, standard deviations)}} of what the figure shows.
-
-    Where the axis has one point, the scores stand along it; in a turned figure the methods do.
-    """
+    """Return {panel: {method: {point: a mean with its std}}} of what the figure shows."""
     experiment = table.experiment
-    if len(experiment.points) == 1:
-        return {"ours": scores_along(table)}
-    if experiment.turned:
-        return {"ours": methods_along(table)}
     tables = {"ours": table.cells(), "paper": experiment.published}
     tables |= {title: table.cells(name) for name, title in experiment.also.items()}
-    panels = {}
-    for panel, cells in tables.items():
-        shown = {method: cells[method] for method in experiment.figure if method in cells}
-        if shown:
-            panels[panel] = {method: series(list(own), own.values()) for method, own in shown.items()}
-    return panels
-
-
-def series(along, cells):
-    """Return what stands along the axis, means and standard deviations."""
-    cells = list(cells)
-    return along, [cell.mean for cell in cells], [cell.std or 0.0 for cell in cells]
-
-
-def scores_along(table):
-    """Return {method: series} of the scores at the one point of the axis."""
-    names = {"score": table.experiment.metric, **table.experiment.also}
-    tables = {fill(title, TICK_WIDTH): table.cells(name) for name, title in names.items()}
-    shown = {}
-    for method in table.experiment.figure:
-        cells = {title: next(iter(own[method].values())) for title, own in tables.items() if method in own}
-        if cells:
-            shown[method] = series(list(cells), cells.values())
-    return shown
-
-
-def methods_along(table):
-    """Return {point: series} of the methods."""
-    cells, shown = table.cells(), {}
-    for point in table.experiment.points:
-        own = {m: cells[m][point] for m in table.experiment.figure if point in cells.get(m, {})}
-        if own:
-            ticks = [method.partition(", ")[2] for method in own]
-            shown[f"{table.experiment.axis} {point}"] = series(ticks, own.values())
-    return shown
+    chosen = {
+        panel: {method: cells[method] for method in experiment.figure if method in cells}
+        for panel, cells in tables.items()
+    }
+    return {panel: shown for panel, shown in chosen.items() if shown}
 
 
 def leads(table):
@@ -131,17 +88,15 @@ def curves_figure(table, panels):
     experiment = table.experiment
     seconds = experiment.metric == "seconds"
     first, last = experiment.points[0], experiment.points[-1]
-    long = isinstance(first, int) and first > 0 and last >= LONG_AXIS * first
-    along = experiment.turned or (experiment.axis if len(experiment.points) > 1 else "")
-    names = list(panels["ours"]) if experiment.turned else experiment.figure
+    long = isinstance(first, int) and first > 0 and last >= 30 * first
     figure = Figure(figsize=(4.4 * len(panels) + 1.8, 3.6), layout="constrained")
     shared = not seconds and not experiment.also
     axes = figure.subplots(1, len(panels), sharey=shared, squeeze=False)[0]
     for axis, (panel, methods) in zip(axes, panels.items(), strict=True):
-        for number, name in enumerate(names):
+        for number, name in enumerate(experiment.figure):
             if name in methods:
                 draw_series(axis, name, number, methods[name], experiment)
-        axis.set(title=f"{panel}: {table.source.name}" if panel == "ours" else panel, xlabel=along)
+        axis.set(title=f"{panel}: {table.source.name}" if panel == "ours" else panel, xlabel=experiment.axis)
         axis.grid(alpha=0.3)
         if seconds:
             axis.set(yscale="log")
@@ -154,13 +109,13 @@ def curves_figure(table, panels):
     return figure
 
 
-def draw_series(axis, name, number, values, experiment):
+def draw_series(axis, name, number, cells, experiment):
     """Draw the line of a method, with error bars."""
-    points, means, stds = values
+    means, stds = [cell.mean for cell in cells.values()], [cell.std or 0.0 for cell in cells.values()]
     colour = f"C{number}"
     if len(experiment.figure) > 10 or experiment.also:
         colour = COLOURS[name.split(",")[0]]
     line = next((line for end, line in OTHER_WAYS.items() if name.endswith(end)), "-")
     face = colour if line == "-" else "white"
     style = {"marker": MARKERS[number % len(MARKERS)], "markersize": 4, "markerfacecolor": face}
-    axis.errorbar(points, means, yerr=stds, label=name, linestyle=line, capsize=2, color=colour, **style)
+    axis.errorbar(list(cells), means, yerr=stds, label=name, linestyle=line, capsize=2, color=colour, **style)

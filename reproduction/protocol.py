@@ -107,7 +107,6 @@ class Experiment:
     claim: str = "The paper leaves this open."
     notes: str = ""
     figure: tuple = ()
-    turned: str = ""
     folds: int | None = None
     also: dict = field(default_factory=dict)
     costs: dict = field(default_factory=dict)
@@ -366,22 +365,16 @@ def fit_again(task, family, chosen, outcome, experiment, seed):
     }
 
 
-TIMED: set[tuple[str, int]] = set()
-"""Labels of methods that were fitted in this process, with numbers of rows."""
-
-
 def time_fit(task, method, seed):
     """Time one fit, clustering and certificate included, by the clock of its one thread.
 
-    That clock does not count what else the machine does; `seconds` is the wall's. The first fit of a method
-    to so many rows in a process is done twice, and the second one timed: the first may compile its code.
+    That clock does not count what else the machine does; `seconds` is the wall's. The fit is done twice, and
+    the second one timed: the first may compile code.
     """
     model = make_estimator(task, method.family, seed).set_params(**method.fixed)
     square, y = task.stack[np.ix_(task.train, task.train)], task.y[task.train]
     square.check_training()
-    if (method.label, len(y)) not in TIMED:
-        model.fit(square, y)
-        TIMED.add((method.label, len(y)))
+    model.fit(square, y)
     start, busy = time.perf_counter(), time.process_time()
     model.fit(square, y)
     return {

@@ -1,6 +1,5 @@
 """Run the cells of an experiment that are not there yet, and keep every row at once."""
 
-from dataclasses import replace
 from pathlib import Path
 
 from joblib import Parallel, delayed, parallel_config
@@ -32,10 +31,9 @@ def run_experiment(experiment, source, folder, *, repetitions=None, points=None,
             if missing:
                 cells.append((missing, point, repetition))
     origin = {"experiment": experiment.name, "data": source.name, "fidelity": source.fidelity}
-    common = replace(experiment, sources={})  # what a worker needs
     with parallel_config("loky", inner_max_num_threads=1):  # the cells are what runs in parallel
         workers = Parallel(1 if experiment.metric == "seconds" else n_jobs, return_as="generator_unordered")
-        tasks = (delayed(run_cell)(common, data, *cell) for cell in cells)
+        tasks = (delayed(run_cell)(experiment, data, *cell) for cell in cells)
         for number, found in enumerate(workers(tasks), start=1):
             found = [{**origin, **row, **provenance()} for row in found]
             append_rows(path, found)

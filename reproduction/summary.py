@@ -18,8 +18,6 @@ from reproduction.protocol import TOL
 from reproduction.rows import finished, read_rows, row_key, stored
 
 BETTER, WORSE = "•", "∘"
-FEWEST = 5
-"""Repetitions from which a test is asked."""
 
 
 @dataclass(frozen=True)
@@ -78,9 +76,9 @@ class Table:
     def marks(self, ours, theirs, point):
         """Return the verdicts of the paired t-test on the reference (`theirs`), plain and corrected.
 
-        Where neither score ever varies, repetitions are copies of one, and nothing is marked.
+        Fewer than five repetitions are not tested, nor copies of one, whose scores never vary.
         """
-        if len(ours) < FEWEST or np.all(ours == theirs) or np.ptp(ours) == np.ptp(theirs) == 0.0:
+        if len(ours) < 5 or np.all(ours == theirs) or np.ptp(ours) == np.ptp(theirs) == 0.0:
             return "", ""
         sign, mark = (1.0, BETTER) if theirs.mean() > ours.mean() else (-1.0, WORSE)
 
@@ -331,6 +329,7 @@ def to_csv(table):
             rows = groups[method, point]
             gaps = [row["gap"] for row in rows if row["gap"] is not None]
             number = experiment.published.get(method, {}).get(point)
+            published = {name: getattr(number, name, None) for name in ("mean", "std", "bullet")}
             lines.append(
                 {
                     "experiment": experiment.name,
@@ -347,9 +346,7 @@ def to_csv(table):
                     "median_evenness": median(rows, "evenness"),
                     "worst_gap": f"{max(gaps):.2g}" if gaps else "",
                     "mean_seconds": f"{np.mean([row['seconds'] for row in rows]):.4g}",
-                    "published_mean": number.mean if number else None,
-                    "published_std": number.std if number else None,
-                    "published_bullet": number.bullet if number else None,
+                    **{f"published_{name}": value for name, value in published.items()},
                     **{name: mean_of(rows, name) for name in (*experiment.also, *experiment.costs)},
                 }
             )

@@ -18,14 +18,10 @@ from localmkl.kernels import Spectrum, WeightedDegree
 from localmkl.model_selection import MKLSearchCV, OneStandardError
 from reproduction.data import DRAW_SEED, all_grams, describe, draw
 
-N_EACH = 600
-"""Promoters of each organism, and as many other sequences: half of them for training at n = 1200."""
 HUMAN_BEFORE = 49
 """Letters by which the human sequences begin before the others."""
 PARTS = {"all": (0, 251), "upstream": (0, 150), "core": (150, 230), "downstream": (200, 251)}
 """Parts of the sequences; the TATA box begins at letter 170, transcription at 200."""
-HALF = 0.5
-"""The share that is chosen unless folds speak against it by more than one standard error."""
 
 
 @dataclass(frozen=True)
@@ -115,7 +111,7 @@ def together(task, method, n_folds, seed):
         method.grid,
         cv=list(folds),
         scoring=judge,
-        refit=OneStandardError({"shared": HALF}),
+        refit=OneStandardError({"shared": 0.5}),
     ).fit(task.stack[np.ix_(train, train)], y, groups=groups)
     cross = task.stack[np.ix_(test, train)]
     return search.best_estimator_.decision_function(cross, groups=task.groups[test]), [search]
@@ -138,7 +134,7 @@ def separate(task, method, n_folds, seed):
     return decisions, searches
 
 
-def load_organisms(n_each=N_EACH):
+def load_organisms(n_each=600):
     """Return promoters of human and mouse and as many other sequences of each, 251 letters of all."""
     X, y, _ = fetch_human_promoters("tata")
     X = np.array([sequence[HUMAN_BEFORE:] for sequence in X], dtype=object)

@@ -64,7 +64,7 @@ def test_a_regressor_on_two_columns_splits_each(splice):
     for _, column in sequence_places(model):
         total = total + decision_part(model, position_contributions(model, frame, column=column)).sum(axis=1)
     np.testing.assert_allclose(total, model.predict(frame), atol=1e-12)
-    with pytest.raises(ValueError, match="`column`, one of 'left', 'right', got None"):
+    with pytest.raises(ValueError, match="kernels read, 'left', 'right', got None"):
         position_contributions(model, frame)
 
 
@@ -83,7 +83,7 @@ def test_models_without_weighted_degree_kernels_have_no_positions():
     X, y = make_localized(40, random_state=0)[:2]
     model = MKLClassifier().fit(X, y)
     assert sequence_places(model) == []
-    with pytest.raises(ValueError, match="need `WeightedDegree` kernels, the model has none"):
+    with pytest.raises(ValueError, match="that `WeightedDegree` kernels read, none, got None"):
         position_contributions(model, X)
 
 

@@ -293,6 +293,13 @@ def test_a_regression_has_errors_and_no_classes(tmp_path):
     assert "scores" not in page.data
 
 
+def test_rows_that_define_no_score_say_what_is_needed(table, model, tmp_path):
+    X, y = table[0] + 0.01, table[1]
+    page = page_of(model, tmp_path, X[y == "home"], y[y == "home"])
+    assert "cannot be measured: AUC needs rows of both classes." in page.text
+    assert "All rows are of one class" in page.sections["quality"]
+
+
 def test_several_classes_have_a_confusion_and_a_search_its_candidates(tmp_path):
     X, y, _ = load_splice()
     chosen = np.concatenate([np.flatnonzero(y == label)[:30] for label in ("EI", "IE", "N")])

@@ -103,6 +103,15 @@ def test_nothing_is_cut_nothing_overlaps_and_tables_scroll_in_their_boxes(browse
         assert page.evaluate(CUT) == []
 
 
+def test_a_phone_shows_the_most_important_position_first(browser, sequences):
+    with opened(browser, sequences, viewport={"width": 390, "height": 844}) as page:
+        box = page.locator("[data-at]").first
+        at, left, width = (
+            box.evaluate(f"one => one.{name}") for name in ("dataset.at", "scrollLeft", "clientWidth")
+        )
+        assert left <= float(at) * box.evaluate("one => one.scrollWidth") <= left + width
+
+
 def test_the_threshold_moves_the_figures_and_the_dot(browser, patients):
     path, held = patients
     truth, given = held.y == "readmitted", held.probabilities()

@@ -77,7 +77,15 @@ FIELDS = [
     "-0",
     "1e-320",
 ]
-FILES_AND_WORDS = ["--rows", "--names", "--labels", "--variable", "--normalize", "--unlabeled"]
+FILES_AND_WORDS = [
+    "--rows",
+    "--names",
+    "--labels",
+    "--variable",
+    "--normalize",
+    "--positive-class",
+    "--categories",
+]
 NUMBERS = ["--C", "--p", "--clusters", "--evenness", "--tol", "--seed", "--gate", "--epsilon"]
 KERNELS = [
     "rbf",

@@ -142,6 +142,8 @@ def test_the_commands_run_summarise_and_list(tmp_path, monkeypatch, capsys):
     assert {path.suffix for path in (tmp_path / "splice").iterdir()} == {".jsonl", ".md", ".csv", ".svg"}
     with pytest.raises(SystemExit, match="--data of 'splice' must be one of small, got 'moon'"):
         commands.main(["run", "splice", "--data", "moon"])
+    with pytest.raises(SystemExit, match="`--methods` must be among UNIF, MKL, LMKL"):
+        commands.main(["run", "splice", "--methods", "SVM"])
     commands.main(["list"])
     listed = capsys.readouterr().out
     assert all(f"{name}: {one.title}" in listed for name, one in commands.EXPERIMENTS.items())

@@ -47,7 +47,8 @@ def test_targets_of_a_regression_are_numbers(call, table, patients):
     assert " on 20 of 40 rows" in said.err
     patients[N_TRAIN:].assign(view0_0="high").to_csv("words.csv", index=False)
     said = call("predict", "model.localmkl", "words.csv", "--out", "x", code=1)
-    assert said.err == "Error: The targets of 'words.csv' must be numbers as in the fit, got 'high'.\n"
+    assert "must be numbers" in said.err
+    assert "got 'high'" in said.err
 
 
 def test_rows_with_labels_are_scored_where_others_have_none(call, model, fasta, patients):

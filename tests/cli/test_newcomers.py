@@ -96,7 +96,7 @@ def test_new_rows_need_not_have_the_target_and_names_of_the_fit(call, table):
 def test_sequences_and_grams_lack_a_target_that_is_said_with_them(call, fasta, grams):
     call("fit", fasta.train, "--method", "unif")
     said = call("predict", "model.localmkl", fasta.new, "--target", "kind", code=FAILED).err
-    assert "must have a value for target, 'kind', got none" in said
+    assert "must have a value for target, 'kind'" in said
     call("fit", grams.all, "--target", "disease", "--rows", "0:90", "--method", "unif", "--force")
     said = call("predict", "model.localmkl", grams.all, "--target", "diseased", code=FAILED).err
     assert said.endswith("did you mean 'disease'?\n")
@@ -178,6 +178,10 @@ def test_a_target_that_is_nearly_empty_is_refused(call, awkward):
     awkward.to_csv("empty.csv", index=False)
     said = call("fit", "empty.csv", "--target", "Outcome", code=FAILED).err
     assert "line 7: must have a value for target, 'Outcome', got none" in said
+    awkward[["Patient ID", "Age"]].to_csv("age.csv", index=False)
+    awkward[["Patient ID", "Stage", "Outcome"]].to_csv("clinic.csv", index=False)
+    given = ["--target", "Outcome", "--names", "Patient ID"]
+    assert "'Outcome' is nearly empty" in call("fit", "age.csv", "clinic.csv", *given, code=FAILED).err
 
 
 def test_records_without_a_label_are_left_out_and_said(call, fasta):

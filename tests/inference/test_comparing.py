@@ -9,7 +9,6 @@ from localmkl.datasets import make_localized
 from localmkl.inference import compare_methods, locality_test
 from localmkl.kernels import Linear
 from localmkl.model_selection import MKLSearchCV
-from localmkl.plots import plot_comparison
 
 
 @pytest.fixture(scope="module")
@@ -48,7 +47,6 @@ def test_workers_searches_and_files_of_finished_work_give_the_same(data, models,
     spread = compare_methods(searched, data.X, data.y, **options, n_jobs=2)
     assert np.array_equal(first.scores, again.scores)
     assert np.array_equal(first.scores, spread.scores)
-    assert plot_comparison(first).get_title() == "Methods on 2 shared splits"
 
 
 def test_a_stack_of_grams_gives_what_its_rows_give(data, models):

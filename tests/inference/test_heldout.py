@@ -169,7 +169,10 @@ def test_several_classes_and_regression(kind):
         found = held_out(MKLRegressor(kernels).fit(X, y), X, y)
         assert found.score().metric == "r2"
         assert found.score().value > 0.9
-        assert (found.matters()[0].kernel, found.matters()[0].direction) == ("column 1", 1)
+        first = found.matters()[0]
+        assert (first.kernel, first.direction, first.sure) == ("column 1", 1, True)
+        assert first.low > 0.8  # also of a share near one
+        assert max(one.high for one in found.matters()[1:]) < 0.3
         assert sorted(found.rivals) == ["gradient boosting", "ridge regression"]
 
 
@@ -215,3 +218,13 @@ def test_new_rows_are_decided_by_the_model_itself():
     np.testing.assert_allclose(found.effects().within, effects(model, new).within, atol=1e-5)
     assert len(found.rivals) == 4
     assert found.how == "The model predicted 100 rows that it was not fitted on."
+
+
+def test_columns_of_many_rows_are_looked_at_in_some():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(700, 40))
+    y = X[:, 3] + 0.5 * rng.normal(size=700) > 0
+    found = held_out(MKLClassifier([Linear()], tol=0.1).fit(X, y), X, y, n_folds=2, rivals=False)
+    assert np.isfinite(found.column_parts[..., 0]).sum() == 2 * 250
+    first = found.matters()[0]
+    assert (first.kernel, first.direction, first.sure) == ("column 3", 1, True)

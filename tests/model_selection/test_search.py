@@ -398,7 +398,6 @@ def test_neighbours_save_most_of_the_reading():
     for search in (MKLSearchCV(model, grid, cv=FOLDS), GridSearchCV(model, grid, cv=FOLDS)):
         calls: list = []
         with (
-            patch.object(compiled, "combine", counted(compiled.combine, calls)),
             patch.object(compiled, "block_products", counted(compiled.block_products, calls)),
             patch.object(together, "combine_together", counted(together.combine_together, calls)),
         ):
@@ -450,9 +449,9 @@ def test_a_candidate_that_cannot_be_fitted_scores_as_asked():
     [
         (
             CLMKLClassifier,
-            {"n_clusters": [2, 3], "evenness": [0.4, 0.6]},
-            r"got 1 of 4 that are not, the first of them evenness=0.4, n_clusters=2: `evenness` must lie in "
-            r"\[1/n_clusters, 1\] = \[0.5, 1\].*; where values do not go together, give a list of grids",
+            {"n_clusters": [2, 3], "shared": [0.4, 1.6]},
+            r"got 2 of 4 that are not, the first of them n_clusters=2, shared=1.6: `shared` must be at "
+            r"least 0.*; where values do not go together, give a list of grids",
         ),
         (MKLClassifier, {"C": [1.0, -1.0], "p": [0.5, 2]}, "got 3 of 4 .* p=0.5: `p` must be at least 1"),
         (MKLRegressor, {"epsilon": [0.1, -0.1]}, r"epsilon=-0.1: `epsilon` must be at least 0"),

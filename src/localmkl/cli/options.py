@@ -1,7 +1,6 @@
 """The options of all commands, each once: its type, its help and its panel in the help of a command."""
 
 import re
-from functools import wraps
 from inspect import Parameter, Signature, cleandoc
 from pathlib import Path
 from types import SimpleNamespace
@@ -32,8 +31,10 @@ class Option(NamedTuple):
             made = typer.Argument(default, help=self.help, show_default=shown)
         else:
             flag = FLAGS.get(name, (f"--{name.replace('_', '-')}",))
-            panel = {"rich_help_panel": self.panel, "show_default": shown, "min": self.least}
-            made = typer.Option(default, *flag, help=self.help, **panel)
+            panel, least = self.panel, self.least
+            made = typer.Option(
+                default, *flag, help=self.help, rich_help_panel=panel, show_default=shown, min=least
+            )
         return Parameter(name, Parameter.KEYWORD_ONLY, default=made, annotation=self.kind)
 
 
@@ -139,20 +140,20 @@ class Command(TyperCommand):
 
     def format_help(self, ctx, formatter):
         """Write the help, with the values that the code uses."""
-        if any("{" in (one.help or "") for one in self.params):
+        options: list[Any] = [one for one in self.params if "{" in (getattr(one, "help", None) or "")]
+        if options:
             from localmkl.cli.tuning import values_in_words
 
             values = values_in_words(quick=self.name == "fit")
-            for one in self.params:
-                one.help = (one.help or "").format_map(values)
+            for one in options:
+                one.help = one.help.format_map(values)
         super().format_help(ctx, formatter)
 
 
 def command(app, names, **defaults):
     """Return a decorator that makes a function ``(given, voice)`` a command with some options."""
 
-    def register(function):
-        @wraps(function)
+    def register(function: Any) -> Any:
         def run(**given):
             voice = Voice(*(given.pop(name, False) for name in SPEAKING))
             with voice.plainly():
@@ -162,12 +163,12 @@ def command(app, names, **defaults):
         parameters = [
             OPTIONS[name].parameter(name, defaults.get(name, OPTIONS[name].default)) for name in names
         ]
-        del run.__wrapped__
-        run.__signature__ = Signature(parameters)
-        run.__annotations__ = {one.name: one.annotation for one in parameters}
+        made: Any = run
+        made.__name__, made.__signature__ = function.__name__, Signature(parameters)
+        made.__annotations__ = {one.name: one.annotation for one in parameters}
         shown = re.sub(r"(?m)^\$ (.*)$", r"  \1", cleandoc(function.__doc__)).replace(
             "\n\n  ", "\n\n\b\n  ", 1
         )
-        return app.command(cls=Command, help=shown)(run)
+        return app.command(cls=Command, help=shown)(made)
 
     return register

@@ -21,18 +21,29 @@ from localmkl.estimators.groups import as_groups
 HALF = 0.5
 """Share that known groups have in common unless the folds speak against it."""
 
-POSITIVE_WORDS = ("1", "1.0", "true", "yes", "y", "positive", "pos", "case", "cases", "+")
-POSITIVE_WORDS += (
-    "sick",
-    "ill",
-    "diseased",
-    "dead",
-    "died",
-    "relapse",
-    "cancer",
-    "tumor",
-    "tumour",
-    "malignant",
+POSITIVE_WORDS = frozenset(
+    [
+        "1",
+        "1.0",
+        "+",
+        "true",
+        "yes",
+        "y",
+        "positive",
+        "pos",
+        "case",
+        "cases",
+        "sick",
+        "ill",
+        "diseased",
+        "dead",
+        "died",
+        "relapse",
+        "cancer",
+        "tumor",
+        "tumour",
+        "malignant",
+    ]
 )
 """Labels that mean the positive class, in small letters."""
 
@@ -147,8 +158,8 @@ def check_method(given, grids):
 
 def make_plan(given, grids, voice):
     """Read the rows to learn from, choose their kernels, and return the plan; print what is to be noted."""
-    asked = {one.name: getattr(given, one.name) for one in fields(Asked) if hasattr(given, one.name)}
-    asked = Asked(**{**asked, "categories": tuple(filter(None, (given.categories or "").split(",")))})
+    named = {one.name: getattr(given, one.name) for one in fields(Asked) if hasattr(given, one.name)}
+    asked = Asked(**{**named, "categories": tuple(filter(None, (given.categories or "").split(",")))})
     content, sliced = _read(given, asked, voice), None
     voice.note(*content.notes)
     if (given.rows if content.kind != GRAMS else given.rank) is not None:

@@ -38,7 +38,7 @@ from localmkl.persistence import load
 def predict(given, voice):
     """Predict the rows of files, piece by piece where these are large."""
     paths = _checked(given, PREDICTIONS)
-    model, made = open_model(given.model, given.device), []
+    model, made = open_model(given.model, given.device), list[tuple]()
     with nullcontext() if given.out is None else writing_whole(given.out) as file:
         for content in _pieces(model, paths, given):
             table, decisions = _table(model, content, given.explain)

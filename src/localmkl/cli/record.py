@@ -148,10 +148,8 @@ def model_text(record):
         ("certified", _certificate(record)),
         ("written", f"{record['out']}      next: localmkl report {record['out']}"),
     ]
-    lines = [f"{name:<10} {text}" for name, text in lines if text]
-    return "\n".join(
-        [f"{data['file'] or 'a model'}: {data['target'] or 'label'}{classes}, {size}{gaps}", *lines]
-    )
+    first = f"{data['file'] or 'a model'}: {data['target'] or 'label'}{classes}, {size}{gaps}"
+    return "\n".join([first, *(f"{name:<10} {text}" for name, text in lines if text)])
 
 
 def _gap_words(filled):
@@ -205,7 +203,7 @@ def _verdict_words(record):
 def _matter_words(record):
     """Return what matters, a line for each part: what is sure, with its direction, and where nothing is."""
     several = len({one["decision"] for one in record["matters"]}) > 1
-    target, places = record["positive"] or record["data"]["target"] or "it", {}
+    target, places = record["positive"] or record["data"]["target"] or "it", dict[str, list[str]]()
     ways = {} if several else {1: f" (raises {target})", -1: f" (lowers {target})"}
     for one in record["matters"]:
         own = places.setdefault(f"{one['decision']}, {one['part']}" if several else one["part"], [])

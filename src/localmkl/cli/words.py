@@ -53,7 +53,7 @@ class Wanted:
         """Return the kernels; `learned` are parameters for which the words may name another value."""
         known = signature(self.kind).parameters
         common = {name: value for name, value in learned.items() if name in known} | self.parameters
-        sets = [{self.own: value} for value in self.values] or [{}]
+        sets: list[dict] = [{self.own: value} for value in self.values] or [{}]
         return [self.kind(**common, **one) for one in sets]
 
 
@@ -144,8 +144,9 @@ def _value(text):
     if re.fullmatch("[+-]?[0-9]{1,18}", text):
         return int(text)
     number = re.fullmatch(f"({NUMBER})(?:/({NUMBER}))?", text)
-    divisor = 0.0 if number is None else float(number[2] or 1)
-    return float(number[1]) / divisor if divisor else text
+    if number is None or (divisor := float(number[2] or 1)) == 0.0:
+        return text
+    return float(number[1]) / divisor
 
 
 def parse_grids(options):

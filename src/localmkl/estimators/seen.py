@@ -64,11 +64,6 @@ def training_rows(model: BaseMKL) -> Rows | None:
     return model._as_given(take_rows(rows, slice(0, np.shape(model.dual_coef_)[-1])))
 
 
-def landmarks_of(model: BaseMKL) -> Rows | None:
-    """Return the landmarks of a model with `n_components`, as kernels take them; None if it has none."""
-    return getattr(getattr(model, "features_", None), "landmarks", None)
-
-
 def gate_comparison(model: BaseMKL, known: Rows, chosen: Array) -> Callable[[Rows], Floats]:
     """Return a function of rows: the kernel that says who is near whom, between them and some known rows.
 

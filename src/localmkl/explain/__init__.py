@@ -13,7 +13,6 @@ Where a model has ``gate="groups"`` and no column of its rows holds them, functi
 
 from localmkl.estimators.seen import (
     is_precomputed,
-    landmarks_of,
     row_groups,
     rows_as_seen,
     training_rows,
@@ -64,7 +63,6 @@ __all__ = [
     "kernel_names",
     "kernel_shares",
     "kernel_views",
-    "landmarks_of",
     "local_memberships",
     "logo_heights",
     "main_clusters",

@@ -300,13 +300,7 @@ def _with_columns(table: Any, n_rows: int, changes: Sequence[tuple[int | None, I
 
 
 def column_contributions(
-    model: BaseMKL,
-    X: Rows,
-    places: dict[str, Place],
-    before: Floats,
-    *,
-    n_shuffles: int = 2,
-    random_state: int = 0,
+    model: BaseMKL, X: Rows, places: dict[str, Place], before: Floats, *, n_shuffles: int = 2, seed: int = 0
 ) -> Floats:
     """Return what each column adds to the decisions for some rows, part by part.
 
@@ -323,13 +317,13 @@ def column_contributions(
     before : ndarray of shape (n, n_decisions, n_parts, n_kernels)
         Contributions of the rows.
     n_shuffles : int, default=2
-    random_state : int, default=0
+    seed : int, default=0
 
     Returns
     -------
     ndarray of shape (n, n_decisions, n_parts, n_columns)
     """
-    rng, alone = np.random.default_rng(random_state), np.array(kernel_columns(model, places))
+    rng, alone = np.random.default_rng(seed), np.array(kernel_columns(model, places))
     found = np.zeros((*before.shape[:3], len(places)))
     for m in np.flatnonzero(alone >= 0):
         found[..., alone[m]] += before[..., m] - before[..., m].mean(axis=0)

@@ -17,7 +17,7 @@ from localmkl._types import Bools, Floats, MaybeNone, Rows
 from localmkl.estimators.base import BaseMKL
 from localmkl.estimators.groups import with_groups
 from localmkl.estimators.seen import rows_as_seen
-from localmkl.explain.models import bare_kernels, kernel_views, memberships_of
+from localmkl.explain.models import bare_kernels, kernel_views
 from localmkl.kernels import WeightedDegree
 from localmkl.kernels.alphabets import alphabet_letters, encode
 from localmkl.kernels.cells import pick_texts
@@ -88,11 +88,7 @@ def position_contributions(
     X = with_groups(X, groups)
     rows, support = rows_as_seen(model, X), model.support_
     if not len(support):  # the same prediction for every row
-        n_problems, n_clusters = len(np.atleast_2d(model.dual_coef_)), memberships_of(model).shape[1]
-        parts = np.zeros(
-            (count_rows(rows), n_problems, n_clusters, _bare(model.kernels_[members[0]]).length_)
-        )
-        return parts[:, 0] if n_problems == 1 else parts
+        return np.zeros((*model.contributions(X).shape[:-1], _bare(model.kernels_[members[0]]).length_))
     if hasattr(model, "features_"):
         others = model.features_.landmarks
         coefficients, weights = _expansion_in_landmarks(model, X, rows, members)
@@ -119,11 +115,8 @@ def _members(model: BaseMKL, column: str | int | None, view: str | None) -> list
     views, kernels = kernel_views(model), bare_kernels(model)
     members = [m for m in weighted_degrees(model) if kernels[m].column == column and view in (None, views[m])]
     if not members:
-        columns = ", ".join(dict.fromkeys(repr(own) for _, own in sequence_places(model)))
-        raise ValueError(
-            "Contributions of letters need `WeightedDegree` kernels"
-            + (f" on `column`, one of {columns}, got {column!r}." if columns else ", the model has none.")
-        )
+        known = listed(dict.fromkeys(repr(own) for _, own in sequence_places(model))) or "none"
+        raise ValueError(f"`column` must be one that `WeightedDegree` kernels read, {known}, got {column!r}.")
     several = list(dict.fromkeys(views[m] for m in members))
     if len(several) > 1:
         raise ValueError(f"`view` must name one view of sequences, {listed(several)}, got None.")

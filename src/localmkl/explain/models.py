@@ -29,6 +29,14 @@ from localmkl.solvers.losses import CLASSIFICATION, REGRESSION
 def kernel_names(model: BaseMKL) -> list[str]:
     """Return a short name for each kernel of a fitted model, no two alike.
 
+    Parameters
+    ----------
+    model : fitted estimator
+
+    Returns
+    -------
+    list of str
+
     Examples
     --------
     >>> from localmkl import MKLClassifier

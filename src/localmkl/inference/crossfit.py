@@ -34,6 +34,7 @@ from localmkl.explain.effects import (
 )
 from localmkl.inference.matching import main_clusters_in, match_clusters
 from localmkl.inference.rivals import encoded, rival_table, simple_rivals
+from localmkl.kernels.stack import take_rows
 from localmkl.model_selection.grams import SharedGrams
 from localmkl.model_selection.search import rows_to_slice
 
@@ -171,6 +172,8 @@ class CrossFit:
 
         (n_decisions, 1 + n_local, n_columns): for all rows, and for those of each group or cluster.
         """
+        known = np.isfinite(parts).all(axis=(1, 2, 3))
+        rows, parts, memberships = rows[known], parts[known], memberships[known]
         X, first = self.part(rows), int(shared_part(self.model) > 0.0)
         members = [
             memberships[:, j] >= memberships[:, j].max() / 2.0 for j in range(first, memberships.shape[1])
@@ -241,8 +244,18 @@ class Fold:
             **{name: rival(self) for name, rival in rivals.items()},
         }
         if fits.places:
-            own = column_contributions(model, rows, fits.places, parts, random_state=fits.seed)
+            own = self._columns(model, rows, parts)
             found["columns"] = _ordered(own, order, 2).astype(np.float32)
+        return found
+
+    def _columns(self, model: Any, rows: Rows, parts: Floats, most: int = 10_000) -> Floats:
+        """Return what columns add, of some rows if there are more than `most` cells; NaN of the others."""
+        fits, n_rows = self.fits, len(parts)
+        chosen = np.random.default_rng(fits.seed).permutation(n_rows)[: max(50, most // len(fits.places))]
+        some = slice(None) if len(chosen) == n_rows else np.sort(chosen)
+        found = np.full((*parts.shape[:3], len(fits.places)), np.nan)
+        own = column_contributions(model, take_rows(rows, some), fits.places, parts[some], seed=fits.seed)
+        found[some] = own
         return found
 
     def _order(self, fitted: BaseMKL) -> Ints:

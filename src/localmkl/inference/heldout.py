@@ -1,4 +1,4 @@
-"""The one cross-validated answer about a model: what it says of rows that it has not seen.
+"""The one cross-validated answer about a model: its predictions of rows that it has not seen.
 
 Each row is decided by a model that was fitted without it. Scores, intervals, effects and rival models all
 come from these decisions, so that one model has one figure wherever it is shown.
@@ -52,6 +52,11 @@ class Matter:
     direction : -1, 0, 1 or None
         Whether larger values lower or raise the decision; None if that is not monotone or has no meaning.
     by : {"column", "kernel"}
+
+    Examples
+    --------
+    >>> Matter("crp", "everywhere", "readmitted", 0.31, 0.2, 0.44, True, 1, "column").kernel
+    'crp'
     """
 
     kernel: str
@@ -67,7 +72,7 @@ class Matter:
 
 @dataclass(frozen=True)
 class HeldOut:
-    """What models that were fitted without a row say of it, and the same by simpler models.
+    """Predictions of rows by models that were fitted without them, and by simpler models.
 
     Parameters
     ----------
@@ -111,6 +116,15 @@ class HeldOut:
         1 or -1 where a column raises or lowers decisions, 0 without an effect, NaN where it is not monotone.
     kernel_columns : list of int
         The column that each kernel reads alone, -1 of others.
+
+    Examples
+    --------
+    >>> from localmkl import MKLClassifier
+    >>> from localmkl.datasets import make_localized
+    >>> X, y = make_localized(80, random_state=0)[:2]
+    >>> found = held_out(MKLClassifier().fit(X, y), X, y, rivals=False)
+    >>> HeldOut.of(found.record()).score() == found.score()
+    True
     """
 
     rows: np.ndarray = field(repr=False)

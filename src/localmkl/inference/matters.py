@@ -1,4 +1,4 @@
-"""What matters, and where: effects in all groups or clusters, and those of one alone.
+"""Effects by place: in all groups or clusters, and in one alone.
 
 A column (or kernel) matters in a group by its share of the variance of the decisions for the rows of the
 group, through all parts of the model. It matters everywhere by its share among the rows of the groups in
@@ -36,10 +36,14 @@ class Places:
     excess: np.ndarray
 
     def interval(self, reach: float = 1.96) -> tuple[Floats, Floats]:
-        """Return the ends of the intervals of the shares, by their log-odds; 95 % by default."""
-        inside = np.clip(self.shares, 0.001, 0.999)
-        odds, half = np.log(inside / (1.0 - inside)), reach * self.errors / (inside * (1.0 - inside))
-        return np.minimum(expit(odds - half), self.shares), np.maximum(expit(odds + half), self.shares)
+        """Return the ends of the intervals of the shares; 95 % by default.
+
+        By log-odds, which keep them between 0 and 1; near these, as far as errors reach.
+        """
+        inside, half = np.clip(self.shares, 0.02, 0.98), reach * self.errors
+        odds, spread = np.log(inside / (1.0 - inside)), half / (inside * (1.0 - inside))
+        low = np.minimum(np.maximum(expit(odds - spread), self.shares - half), self.shares)
+        return low, np.maximum(np.minimum(expit(odds + spread), self.shares + half), self.shares)
 
     def sure(self, least_share: float = 0.05, stronger: float = 1.64) -> Bools:
         """Return which of these can be relied on for new rows.

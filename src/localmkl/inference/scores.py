@@ -35,6 +35,11 @@ class Score:
         Rows.
     events : int or None
         Rows of the positive class, of two classes.
+
+    Examples
+    --------
+    >>> Score("roc_auc", 0.75, 0.69, 0.8, n=300, events=115).value
+    0.75
     """
 
     metric: str
@@ -78,7 +83,7 @@ def score_of(
     events = int(np.sum(y == 1)) if n_classes == 2 else None
     n, reach = len(y), float(norm.ppf(0.5 + 0.5 * level))
     known = n > 1 and (not n_classes or metric not in SHARES[::2] or len(np.unique(y)) > 1)
-    if not known or (metric == "roc_auc" and n_classes != 2):
+    if not known or (metric == "roc_auc" and n_classes != 2) or (metric == "r2" and np.ptp(y) == 0.0):
         return Score(metric, np.nan, np.nan, np.nan, n, events)
     found = [_influence(metric, y, one, n_classes, quantile) for one in decisions]
     value, psi = found[0]

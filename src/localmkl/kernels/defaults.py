@@ -23,8 +23,10 @@ from localmkl.kernels.vectors import RBF, Cosine, Kernel, Linear
 from localmkl.kernels.viewed import errors_of_view
 from localmkl.views import Views
 
-WIDTHS = 0.5, 1.5
-"""Gaussians on all columns: what 1 / (median squared distance) is multiplied by."""
+WIDTHS = 0.1, 0.5, 1.5
+"""Gaussians on all columns: what 1 / (median squared distance) is multiplied by. The first, which is
+nearly a line, and the line itself are left out where columns have lines of their own: they add nothing, and
+what they explain has no column's name."""
 
 MOST_PARTS = 20
 """Up to this many columns, or groups of columns, get kernels of their own."""
@@ -36,10 +38,10 @@ MOST_WORDS, ROWS_A_WORD = 20, 5
 def default_kernels(X: Rows, *, impute: str | None = None) -> list[Kernel]:
     """Return the kernels used when none are named: they depend on what the rows hold.
 
-    Numbers: a line and Gaussians of two widths on all columns; a line and a Gaussian on each of at most 20
-    columns, or on each group of columns whose names begin or end alike. A column of two values gets a line
-    alone, which says the same. Widths come from the median distance between training rows. Columns are
-    standardised.
+    Numbers: Gaussians of two widths on all columns. At most 20 columns get a line and a Gaussian each; so do
+    groups of columns whose names begin or end alike. More columns get a line and three Gaussians in all. A
+    column of two values gets a line alone, which says the same. Widths come from the median distance between
+    training rows. Columns are standardised.
 
     Columns of few different words: `Overlap`. Sparse counts: `TfIdf` and `Cosine`. Texts: `TfIdf`. Sequences
     of one length: `WeightedDegree` and `Spectrum`. Sequences of several lengths: `Spectrum`, and for proteins
@@ -63,7 +65,7 @@ def default_kernels(X: Rows, *, impute: str | None = None) -> list[Kernel]:
     >>> from localmkl.kernels import short_names
     >>> age, sex = np.arange(10.0), ["f", "m"] * 5
     >>> short_names(default_kernels(pd.DataFrame({"age": age, "dose": age % 3, "sex": sex})))
-    ['linear', 'rbf 0.5', 'rbf 1.5', 'age (linear)', 'dose (linear)', 'age (rbf)', 'dose (rbf)', 'sex']
+    ['rbf 0.5', 'rbf 1.5', 'age (linear)', 'dose (linear)', 'age (rbf)', 'dose (rbf)', 'sex']
     """
     if isinstance(X, Views):
         made: list[Kernel] = []
@@ -113,8 +115,9 @@ def _table_kernels(table: Table, impute: str | None) -> list[Kernel]:
         check_different_names(table)
     names = list(table.columns) if framed else list(range(table.shape[1]))
     columns = {name: table.iloc[:, j] if framed else table[:, j] for j, name in enumerate(names)}
-    numeric = [name for name in names if _holds_numbers(columns[name])]
-    words = [name for name in names if name not in set(numeric) and _holds_categories(columns[name])]
+    numbers = {name: _holds_numbers(column) for name, column in columns.items()}
+    numeric = [name for name in names if numbers[name]]
+    words = [name for name in names if not numbers[name] and _holds_categories(columns[name])]
     if not numeric and not words:
         raise ValueError(
             "The rows must have a column of numbers, or one of few different words, got none; name kernels "
@@ -122,12 +125,13 @@ def _table_kernels(table: Table, impute: str | None) -> list[Kernel]:
         )
     counts = {name: _count_values(columns[name]) for name in numeric}
     numeric = [name for name in numeric if counts[name] > 1] or numeric
+    parts = _parts(numeric)
     how: dict[str, Any] = {"standardize": True, "impute": impute}
     made: list[Kernel] = []
     if numeric:
         whole = {**how, "columns": None if numeric == names else numeric}
-        made = [Linear(**whole), *(RBF("median", factor, **whole) for factor in WIDTHS)]
-    parts = _parts(numeric)
+        made = [RBF("median", factor, **whole) for factor in (WIDTHS[1:] if parts else WIDTHS)]
+        made = made if parts else [Linear(**whole), *made]
     made += [Linear(columns=part, **how) for part in parts]
     curved = [part for part in parts if len(part) > 1 or counts[part[0]] > 2]
     made += [RBF("median", columns=part, **how) for part in curved]

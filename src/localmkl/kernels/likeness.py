@@ -49,9 +49,9 @@ def odd_kernels(stack: Stack, kernels: Sequence[Kernel] | None) -> list[str]:
     rows = np.unique(np.linspace(0, len(stack) - 1, min(ROWS, len(stack))).astype(int))
     names = [f"kernel {m + 1}" for m in range(stack.n_kernels)] if kernels is None else short_names(kernels)
     judged = [m for m in range(stack.n_kernels) if kernels is None or _has_width(kernels[m])]
-    found = [(names[m], _similarities(stack.block(m, rows, rows))) for m in judged if len(rows) > 2]
     said = []
-    for name, values in found:
+    for m in judged if len(rows) > 2 else ():
+        name, values = names[m], _similarities(stack.block(m, rows, rows))
         if values is None:
             continue
         median = np.median(values)

@@ -419,9 +419,10 @@ class MKLSearchCV(BaseSearchCV):
 def _with_possible_evenness(candidate: dict[str, Any]) -> dict[str, Any]:
     """Return a candidate whose evenness is at least that of a hard partition into so many clusters."""
     n_clusters, evenness = candidate.get("n_clusters"), candidate.get("evenness")
-    if not (isinstance(n_clusters, Integral) and isinstance(evenness, Real)) or float(evenness) <= 0.0:
+    if not isinstance(n_clusters, Integral) or not isinstance(evenness, Real):
         return candidate
-    return {**candidate, "evenness": max(evenness, 1.0 / max(1, int(n_clusters)))}
+    least = 1.0 / int(n_clusters) if int(n_clusters) > 1 else 0.0
+    return {**candidate, "evenness": least} if 0.0 < float(evenness) < least else candidate
 
 
 def names_no_column(parameters: Mapping[str, Any]) -> bool:

@@ -1,4 +1,4 @@
-"""Pictures of models of sequences: the importance of positions, and logos."""
+"""Logos: which letters of sequences speak for a class."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def plot_logo(
     X: Any,
     *,
     label: Any = None,
-    cluster: str | int | None = None,
+    cluster: str | None = None,
     column: str | int | None = None,
     view: str | None = None,
     groups: ArrayLike | None = None,
@@ -57,8 +57,8 @@ def plot_logo(
     X : rows
     label : optional
         One of ``model.classes_``; the last by default.
-    cluster : int or str, optional
-        Only the samples whose main cluster (or group) is this one, counted from 0 or by its name.
+    cluster : str, optional
+        Only the samples whose main cluster (or group) has this name.
     column : str or int, optional
     view : str, optional
         As in `position_contributions`; samples that lack the view are left out.
@@ -87,12 +87,9 @@ def plot_logo(
     where = ""
     if cluster is not None:
         numbers, names = main_clusters(model, X)
-        name: Any = cluster
-        if isinstance(cluster, int | np.integer) and 0 <= cluster < len(names):
-            name = names[cluster]
-        check_option("cluster", name, names)
-        chosen &= numbers == names.index(name)
-        where = f" in {name}"
+        check_option("cluster", cluster, names)
+        chosen &= numbers == names.index(cluster)
+        where = f" in {cluster}"
     sequences, alphabet = sequences_of(model, X, column, view)
     there = np.array([text is not None for text in sequences])
     chosen &= there

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,7 +14,7 @@ from localmkl.plots.canvas import MARKERS, PALETTE, axes_or_new
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import ArrayLike
 
     from localmkl.estimators.base import BaseMKL
     from localmkl.explain import Effects
@@ -92,14 +91,7 @@ def plot_weights(model: BaseMKL, *, ax: Axes | None = None) -> Axes:
     return ax
 
 
-def _heat_map(
-    values: NDArray[np.floating],
-    columns: Sequence[str],
-    rows: Sequence[str],
-    label: str,
-    pale: NDArray[np.bool_],
-    ax: Axes | None,
-) -> Axes:
+def _heat_map(values: Any, columns: list[str], rows: list[str], label: str, pale: Any, ax: Any) -> Axes:
     """Draw values with numbers in the cells; pale cells recede."""
     ax = axes_or_new(ax)
     shown = np.where(pale, 0.25, 1.0) * values

@@ -118,10 +118,10 @@ class Plot:
         """Add markup in pixels."""
         self.marks.extend(marks)
 
-    def svg(self, label: str, *, key: str | None = None, wide: bool = False) -> Html:
+    def svg(self, label: str, *, wide: float | None = None) -> Html:
         """Return the drawing; the label is read to those who do not see it."""
         axes = [*self._across(), *self._upward()]
-        return drawing([*axes, *self.marks], self.width, self.height, label, key=key, wide=wide)
+        return drawing([*axes, *self.marks], self.width, self.height, label, wide=wide)
 
     def _across(self) -> list[Html]:
         ground, found = self.height - self.bottom, []
@@ -160,25 +160,19 @@ def written_at(x: float, y: float, text: str, anchor: str = "start", kind: str =
 
 
 def drawing(
-    marks: Iterable[Any],
-    width: float,
-    height: float,
-    label: str,
-    *,
-    key: str | None = None,
-    wide: bool = False,
+    marks: Iterable[Any], width: float, height: float, label: str, *, wide: float | None = None
 ) -> Html:
-    """Return marks as one drawing that shrinks with the page; a wide one scrolls on a phone."""
+    """Return marks as one drawing that shrinks with the page; a wide one scrolls, first to a share of it."""
+    scrolls = wide is not None
     inside = tag(
         "svg",
         *marks,
         viewBox=f"0 0 {width:g} {height:g}",
-        style=f"max-width:{1.15 * width:.0f}px" + (f";min-width:{0.85 * width:.0f}px" if wide else ""),
+        style=f"max-width:{1.15 * width:.0f}px" + (f";min-width:{0.85 * width:.0f}px" if scrolls else ""),
         role="img",
         aria_label=label,
-        id=key,
     )
-    return tag("div", inside, class_="scroll", tabindex="0" if wide else None)
+    return tag("div", inside, class_="scroll", tabindex="0" if scrolls else None, data_at=wide)
 
 
 def legend(names: Sequence[str], colors: Sequence[str]) -> Html:

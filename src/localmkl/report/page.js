@@ -61,5 +61,8 @@
     search.addEventListener("input", look);
     look();
   }
+  for (const box of document.querySelectorAll("[data-at]")) {
+    box.scrollLeft = Number(box.dataset.at) * box.scrollWidth - box.clientWidth / 2;
+  }
   document.body.dataset.drawn = "yes";
 })();

@@ -113,7 +113,7 @@ class Subject:
 
     @property
     def positive(self) -> Any:
-        """Of two classes, the one that is asked for: by default the one that positive decisions mean."""
+        """Of two classes, the one whose probability is shown; by default the second."""
         if not self.binary:
             return None
         wanted = str(self.made.get("positive"))
@@ -121,7 +121,7 @@ class Subject:
 
     @property
     def sign(self) -> int:
-        """Minus one where positive decisions mean the class that is not asked for; else one."""
+        """Minus one where positive decisions mean the other class; else one."""
         return -1 if self.binary and self.positive != self.classes[1] else 1
 
     @property

@@ -47,6 +47,9 @@ def how_good_text(subject: Subject) -> str:
         why = "" if subject.remarks else " Give rows with their targets to measure it."
         return f"How good the model is on new rows is not known.{why} {' '.join(subject.remarks)}".strip()
     own, metric = held.score(), held.metric
+    if not np.isfinite(own.value):
+        needed = "rows of both classes" if subject.binary else "targets that differ"
+        return f"How good the model is cannot be measured: {METRICS[metric]} needs {needed}."
     where = "rows it was not trained on" if subject.new else "rows held out from training"
     ends = interval(metric, own)
     text = f"The model reaches {_article(metric)} of {written(metric, own.value)} on {where}"
@@ -125,7 +128,7 @@ def careful_text(subject: Subject) -> str:
         found.append("This loss gives decisions, not probabilities.")
     simple = [name for name in ("logistic regression", "ridge regression") if name in held.rivals]
     ahead = subject.lead(simple[0]) if simple else None
-    if ahead is not None and not ahead.low > 0.0:
+    if ahead is not None and ahead.low <= 0.0:
         better = "better than" if ahead.high < 0.0 else "as good as"
         found.append(f"A {simple[0]} may be {better} this model.")
     return f"Be careful. {' '.join(found)}" if found else ""

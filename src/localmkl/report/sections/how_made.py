@@ -124,7 +124,7 @@ def bound_text(subject: Subject) -> str:
 def _parameters(subject: Subject) -> list[list[str]]:
     model = subject.model
     given = model.get_params(deep=False)
-    unused = {"n_clusters", "evenness"} if subject.grouped else set()
+    unused = {"n_clusters", "evenness", "gate_kernel"} if subject.grouped else set()
     unused |= set() if subject.views else {"missing"}
     clustering = getattr(getattr(model, "gate_", None), "clustering", None)
     unused |= set() if getattr(clustering, "reads_evenness", True) else {"evenness"}

@@ -62,7 +62,8 @@ def _figures_of(subject: Subject, view: str | None, column: Any) -> list[Html]:
             own = np.flatnonzero(mask & chosen)
             if len(own):
                 heights, letters = explain.logo_heights(centred[own], [sequences[i] for i in own], alphabet)
-                logos.append((f"{names[j]}, {len(own):,} sequences", heights))
+                whose_rows = f"{names[j]}, " if len(names) > 1 else ""
+                logos.append((f"{whose_rows}{len(own):,} sequences", heights))
         if logos:
             found.append(_logos(f"Sequence logo{whose}{where}", logos, letters, window))
     return found
@@ -91,7 +92,8 @@ def _importance(title: str, spread: dict[str, Floats]) -> Html:
     numbers = table(["position", *spread], rows, "The most important positions")
     text = f"How much each position moves predictions (standard deviation). {' '.join(said)}"
     names = legend(list(spread), [color_of(k) for k in range(len(spread))]) if len(spread) > 1 else None
-    return figure(title, text, joined([names, plot.svg(title, wide=True)]), numbers)
+    peak = int(np.max(list(spread.values()), axis=0).argmax()) / length
+    return figure(title, text, joined([names, plot.svg(title, wide=peak)]), numbers)
 
 
 def half_window(line: Floats) -> tuple[int, int]:
@@ -126,7 +128,7 @@ def _logos(title: str, logos: list[tuple[str, Floats]], letters: str, window: sl
         top = np.sort(np.argsort(-heights.max(axis=1))[:6])
         found = [f"{letters[int(heights[p].argmax())]} at {p + 1}" for p in top if heights[p].max() > 0.0]
         if found:
-            words.append(f"{name}: {listing(found)}.")
+            words.append(f"{f'In {name}' if len(logos) > 1 else 'Strongest'}: {listing(found)}.")
     stretch = (
         f" Positions {window.start + 1} to {window.stop} are drawn." if logos[0][1].shape[0] > LOGO else ""
     )
@@ -174,7 +176,9 @@ def draw_logos(logos: list[tuple[str, Floats]], letters: str, start: int, label:
             if (start + position) % 5 == 0:
                 x = LEFT + CELL * (position + 0.5)
                 marks.append(written_at(x, top + panel - 10, str(start + position), "middle"))
-    return drawing(marks, LEFT + CELL * length + 8.0, panel * len(logos), label, wide=length > 30)
+    return drawing(
+        marks, LEFT + CELL * length + 8.0, panel * len(logos), label, wide=0.0 if length > 30 else None
+    )
 
 
 def _letter(letter: str, color: str, x: float, y: float, stretch: float) -> Html:

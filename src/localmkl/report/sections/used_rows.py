@@ -1,6 +1,5 @@
 """The data: rows and classes, gaps, columns that were left out, and views that rows lack."""
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -12,8 +11,8 @@ from localmkl.report.prose import METRICS, brief, count, file_names, interval, l
 from localmkl.report.subject import Subject
 from localmkl.views import Views
 
-SMALL, MOST = 10, 8
-"""Patterns of missing views with fewer rows are joined, and so are those beyond this many."""
+MOST = 8
+"""Most patterns of missing views that are told apart, the most frequent ones."""
 
 
 def used_rows(subject: Subject) -> Section:
@@ -61,29 +60,21 @@ def _classes(subject: Subject) -> Html | None:
 
 def filled_text(subject: Subject) -> str:
     """Say which gaps were filled, and how."""
-    filled = subject.made.get("filled") or {}
-    counts = {name: int(one[0]) if np.ndim(one) else int(one) for name, one in filled.items()}
-    counts = {name: number for name, number in counts.items() if number}
-    if not counts:
+    filled = {name: one for name, one in (subject.made.get("filled") or {}).items() if one[0]}
+    if not filled:
         return ""
-    values = {name: one[1] for name, one in filled.items() if np.ndim(one) and len(one) > 1}
-    told = [
-        f"{name} ({number:,}{', by ' + brief(values[name]) if name in values else ''})"
-        for name, number in sorted(counts.items(), key=lambda item: -item[1])
-    ]
-    total = count(sum(counts.values()), "gap")
+    order = sorted(filled.items(), key=lambda item: -item[1][0])
+    told = [f"{name} ({number:,}, by {brief(value)})" for name, (number, value) in order]
+    total = count(sum(number for number, _ in filled.values()), "gap")
     return (
-        f"{total} in {count(len(counts), 'column')} were filled: {listing(told)}. New rows are filled alike."
+        f"{total} in {count(len(filled), 'column')} were filled: {listing(told)}. New rows are filled alike."
     )
 
 
-def _columns(subject: Subject) -> Html | str | None:
+def _columns(subject: Subject) -> Html | None:
     left = subject.made.get("left_out") or {}
-    if not left:
-        return None
-    if isinstance(left, Mapping):
-        return table(["column", "why"], [[name, str(why)] for name, why in left.items()], "Columns left out")
-    return f"Columns left out: {listing(left, most=12)}."
+    rows = [[name, str(why)] for name, why in left.items()]
+    return table(["column", "why"], rows, "Columns left out") if rows else None
 
 
 def _views(subject: Subject) -> list[Any]:
@@ -128,9 +119,4 @@ def patterns(present: Any, views: list[str]) -> dict[str, Any]:
         name = "all views" if kind.all() else " + ".join(have) or "none of the views"
         found[name] = np.flatnonzero(number.ravel() == k)
     order = sorted(found, key=lambda name: (name != "all views", -len(found[name])))
-    kept = [name for name in order if len(found[name]) >= SMALL or name == "all views"][:MOST]
-    rest = [name for name in order if name not in kept]
-    if len(rest) > 1:
-        joined = {"other patterns": np.sort(np.concatenate([found[name] for name in rest]))}
-        return {name: found[name] for name in kept} | joined
-    return {name: found[name] for name in order}
+    return {name: found[name] for name in order[:MOST]}

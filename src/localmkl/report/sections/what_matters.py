@@ -37,8 +37,8 @@ def what_matters(subject: Subject, sequences: Sequence[Html] = ()) -> Section | 
     if held is not None:
         whose = f" The effects in a {subject.noun} count its rows alone." if subject.local else ""
         parts.append(
-            "An effect is the share of the variance of the predictions that a kernel or column explains, on "
-            f"rows that the model has not seen.{whose}"
+            "An effect is the share of the variance of predictions that a kernel or column explains. "
+            f"It is measured on rows that the model has not seen.{whose}"
         )
         first = explain.weighted_degrees(subject.model) or held.column_parts is not None
         parts += [kernel_figure(subject, held.matters(by="kernel")) if first else None, view_table(subject)]
