@@ -83,6 +83,7 @@ def test_groups_that_do_not_pay_are_compared_too(call, clinic):
         (["a", "b", "b", "b"], None, "a"),
         (["a", "b"], None, "b"),
         (["a", "b"], "a", "a"),
+        (["disease", "none"], None, "disease"),
         (["a", "b", "c"], None, None),
     ],
 )
