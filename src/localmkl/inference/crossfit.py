@@ -99,6 +99,8 @@ class CrossFit:
 
     def splits(self, folds: Any, n_folds: int, max_rows: int) -> tuple[list[Split], str]:
         """Return pairs of training and test rows, and a sentence on how they were made."""
+        if is_classifier(self.model) and np.unique(self.y, return_counts=True)[1].min() < 2:
+            raise ValueError("`y` must have two rows of each class for cross-validation, got one.")
         if folds is not None:
             given = (
                 list(folds)
@@ -118,10 +120,6 @@ class CrossFit:
             n_folds = min(n_folds, int(np.bincount(strata).min())) if kind is StratifiedKFold else n_folds
             splitter = kind(max(2, n_folds), shuffle=True, random_state=self.seed)
             splits = list(splitter.split(np.zeros(len(self.y)), strata))
-        if is_classifier(self.model):
-            fewest = min(len(np.unique(self.y[train])) for train, _ in splits)
-            if fewest < len(self.model.classes_):
-                raise ValueError("`y` must have two rows of each class for cross-validation, got one.")
         most, rng = -(-max_rows // len(splits)), np.random.default_rng(self.seed)
         cut = [(train, np.sort(rng.permutation(test)[:most])) for train, test in splits]
         n_cut, n_rows = (sum(len(test) for _, test in one) for one in (cut, splits))

@@ -1,4 +1,4 @@
-"""How good the model is on rows that it has not seen, compared with simple models."""
+"""Quality on rows that the model has not seen, compared with simple models."""
 
 from typing import Any
 

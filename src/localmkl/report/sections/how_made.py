@@ -1,4 +1,4 @@
-"""How the model was made: method, parameters, kernels, weights, search, certificate, versions."""
+"""The method: parameters, kernels, weights, search, certificate, versions."""
 
 import platform
 from typing import Any

@@ -1,4 +1,4 @@
-"""What matters where: effects of kernels by cluster or group, and of the columns inside them."""
+"""Effects of kernels by cluster or group, and of the columns inside them."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
