@@ -51,7 +51,6 @@ NEEDS = {
     "matlab": MATLAB,
     "omics": OMICS,
     "plots": PLOT,
-    "report": REPORT,
 }
 """Extra: what needs it."""
 
