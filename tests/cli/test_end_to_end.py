@@ -83,6 +83,7 @@ def test_groups_that_do_not_pay_are_compared_too(call, clinic):
         (["a", "b", "b", "b"], None, "a"),
         (["a", "b"], None, "b"),
         (["a", "b"], "a", "a"),
+        (["disease", "none"], None, "disease"),
         (["a", "b", "c"], None, None),
     ],
 )
@@ -221,7 +222,7 @@ def test_every_method_fits_predicts_and_is_described(call, table, method):
 
 def test_info_describes_a_file(call, table, fasta, grams):
     said = call("info", table.train, "--target", "state")
-    for words in ("table, 90 rows", "labels     sick", "kernels    linear, rbf"):
+    for words in ("table, 90 rows", "labels     sick", "kernels    rbf 0.5, rbf 1.5"):
         assert words in said.out
     assert "names the rows" in said.err
     assert "60 letters" in call("info", fasta.train).out

@@ -152,7 +152,7 @@ def test_gaps_of_views_are_counted_and_filled(call, cohort):
         (
             ("rna.csv", "clinic.parquet", *JOIN, "--kernels", "rbf"),
             1,
-            "must name one of several files, rna, clinic",
+            "must name its view as view=NAME",
         ),
         (("rna.csv", "clinic.parquet", *JOIN, "--kernels", "rbf view=x"), 1, "rna, clinic, got 'x'"),
         (

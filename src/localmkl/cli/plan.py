@@ -21,9 +21,10 @@ from localmkl.estimators.groups import as_groups
 HALF = 0.5
 """Share that known groups have in common unless the folds speak against it."""
 
-POSITIVE_WORDS = {"1", "1.0", "+", "true", "yes", "y", "positive", "pos", "case", "cases", "sick", "ill"}
-POSITIVE_WORDS |= {"diseased", "dead", "died", "relapse", "cancer", "tumor", "tumour", "malignant"}
-"""Labels that mean the positive class, in small letters."""
+POSITIVE_WORDS = {"1", "1.0", "+", "true", "yes", "y", "positive", "pos", "case", "cases"}
+NEGATIVE_WORDS = {"0", "0.0", "-", "false", "no", "n", "negative", "neg", "none", "control", "controls"}
+NEGATIVE_WORDS |= {"healthy", "normal", "well", "benign", "alive"}
+"""Labels that mean the positive class, or the other one, in small letters."""
 
 
 @dataclass(frozen=True)
@@ -229,8 +230,8 @@ def _with_groups(content, name, most=20):
 def positive_class(y, wanted=None):
     """Return the positive one of two classes, as text; None of several.
 
-    It is the one that is wanted, else one whose word means it (yes, case, 1 ...), else the clearly rarer one,
-    else the second.
+    It is the one that is wanted, else what words mean (yes, case, 1; not no, control, 0), else the clearly
+    rarer one, else the second.
 
     Examples
     --------
@@ -246,6 +247,9 @@ def positive_class(y, wanted=None):
         )
     if wanted is not None or len(names) != 2:
         return wanted
-    meaning = [name for name in names if name.lower() in POSITIVE_WORDS]
+    pairs = (names, names[::-1])
+    meaning = [
+        one for one, other in pairs if one.lower() in POSITIVE_WORDS or other.lower() in NEGATIVE_WORDS
+    ]
     rarer = names[int(counts.argmin())] if counts.min() < 0.4 * counts.sum() else names[1]
     return meaning[0] if len(meaning) == 1 else rarer

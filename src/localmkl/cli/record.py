@@ -196,8 +196,8 @@ def _verdict_words(record):
         hint = f"; --shared {found['other_shared']:g} keeps them" if found["other_shared"] is not None else ""
         return f"one set of weights: {what} were no better{scores}{hint}"
     word = "better" if found["low"] > 0 else "worse" if found["high"] < 0 else "not clearly better"
-    size = f"{found['difference']:.2f} ({found['low']:.2f} to {found['high']:.2f})"
-    return f"{word} than one model for all ({found['other']:.2f}), by {size}"
+    size, low, high = (round(found[name], 2) + 0.0 for name in ("difference", "low", "high"))
+    return f"{word} than one model for all ({found['other']:.2f}): {size:+.2f} ({low:+.2f} to {high:+.2f})"
 
 
 def _matter_words(record):
