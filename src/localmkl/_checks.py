@@ -87,7 +87,7 @@ def check_memberships(memberships, n_samples, source="`gate`"):
         raise ValueError(
             f"{source} must give memberships of shape ({n_samples}, n_clusters), got shape {array.shape}."
         )
-    if not np.isfinite(array).all() or array.min() < 0.0:
+    if not np.isfinite(array).all() or array.min(initial=0.0) < 0.0:
         raise ValueError(f"{source} must give finite memberships that are not negative.")
     sums = array.sum(axis=1)
     if not np.allclose(sums, 1.0, atol=1e-6):

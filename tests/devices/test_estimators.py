@@ -176,7 +176,7 @@ def test_room_is_asked_for_as_fits_take_it(device, monkeypatch):
 
 
 def test_torch_is_imported_only_when_asked_for():
-    code = "import sys, localmkl.cli.train, localmkl.model_selection; print('torch' in sys.modules)"
+    code = "import sys, localmkl.cli.training, localmkl.model_selection; print('torch' in sys.modules)"
     assert run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "False\n"
 
 

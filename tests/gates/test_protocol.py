@@ -185,13 +185,6 @@ def test_a_model_comes_back_from_its_file(cls, tmp_path):
     assert clone(again).fit(X, Y).gate == "kmeans"
 
 
-def test_a_file_whose_gate_is_not_whole_is_refused(tmp_path):
-    model = build().fit(X, Y)
-    model.gate_.clustering.averages_ = model.gate_.clustering.averages_[:-1]
-    with pytest.raises(ValueError, match="averages_ must hold numbers of shape"):
-        save(model, tmp_path / "model")
-
-
 def test_a_report_tells_of_the_model_and_of_an_evenness_that_was_read(tmp_path):
     model = build().fit(X, Y)
     write_report(model, tmp_path / "page.html", X, Y, cv=0, stability=0)

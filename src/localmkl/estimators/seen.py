@@ -51,6 +51,14 @@ def row_groups(model: BaseMKL, X: Rows) -> Array | MaybeNone:
 def training_rows(model: BaseMKL) -> Rows | None:
     """Return the training rows that a fitted model keeps, or None with precomputed kernels.
 
+    Parameters
+    ----------
+    model : fitted estimator
+
+    Returns
+    -------
+    rows or None
+
     Examples
     --------
     >>> from localmkl import MKLClassifier

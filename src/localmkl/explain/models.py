@@ -180,6 +180,14 @@ def shared_part(model: BaseMKL) -> float:
 def cluster_names(model: BaseMKL) -> list[str]:
     """Return a name for each row of the weights, no two alike: the shared part first, if there is one.
 
+    Parameters
+    ----------
+    model : fitted estimator
+
+    Returns
+    -------
+    list of str
+
     Examples
     --------
     >>> from localmkl import CLMKLClassifier

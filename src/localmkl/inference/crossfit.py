@@ -63,7 +63,7 @@ class CrossFit:
     places : dict of str to (view or None, number)
         Columns whose effects are measured.
     seed : int
-    grams : SharedGrams
+    shared_grams : SharedGrams
         Of all rows.
     """
 
@@ -74,7 +74,7 @@ class CrossFit:
     labels: Any
     places: dict[str, Place]
     seed: int
-    grams: SharedGrams
+    shared_grams: SharedGrams
 
     @classmethod
     def of(
@@ -201,8 +201,8 @@ class Fold:
     @cached_property
     def context(self) -> FoldContext:
         """The Grams that all models of the fold read; kernels learn on its training rows."""
-        context = self.fits.grams.context(self.fits.unfitted, self.train, None, parallel=True)
-        self.fits.grams.forget()
+        context = self.fits.shared_grams.context(self.fits.unfitted, self.train, None, parallel=True)
+        self.fits.shared_grams.forget()
         return context
 
     def fit(self, changes: dict[str, Any], group: Any = None) -> tuple[Any, Floats, Rows]:

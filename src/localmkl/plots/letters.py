@@ -141,6 +141,14 @@ def draw_letters(ax: Axes, heights: NDArray[np.floating], letters: str, *, start
 def stack_letters(heights: NDArray[np.floating]) -> list[tuple[int, int, float, float]]:
     """Return (position, letter number, low, high) of every letter, the tallest farthest from the line.
 
+    Parameters
+    ----------
+    heights : ndarray of shape (n_positions, n_letters)
+
+    Returns
+    -------
+    list of tuple
+
     Examples
     --------
     >>> stack_letters(np.array([[0.5, 2.0]]))
@@ -161,6 +169,15 @@ def stack_letters(heights: NDArray[np.floating]) -> list[tuple[int, int, float, 
 
 def letter_colors(letters: str) -> dict[str, int]:
     """Return the number in the palette of each letter: four for the bases, amino acids by chemistry.
+
+    Parameters
+    ----------
+    letters : str
+        The alphabet.
+
+    Returns
+    -------
+    dict of str to int
 
     Examples
     --------
