@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import clone, is_classifier
 from sklearn.model_selection import KFold, StratifiedKFold, check_cv
+from threadpoolctl import threadpool_limits
 
 from localmkl._sklearn import count_rows, split_rows
 from localmkl._types import Floats, Ints, Rows, Targets
@@ -284,7 +285,9 @@ def _simple(table: Any, fit: Callable[..., Floats], fold: Fold) -> Floats:
     fits = fold.fits
     y = fits.y if not is_classifier(fits.model) else np.searchsorted(fits.model.classes_, fits.y)
     known, new = encoded(table, fold.train, fold.test)
-    return fit(known, y[fold.train], new)
+    # Trees of few rows are work of microseconds: threads that wait for each other would make it seconds.
+    with threadpool_limits(1 if known.shape[0] * known.shape[1] < 1_000_000 else None):
+        return fit(known, y[fold.train], new)
 
 
 def _one(changes: dict[str, Any], fold: Fold) -> Floats:

@@ -49,6 +49,7 @@ class SharedGrams:
         self.lighter = FEWER  # what is said where memory is too little
         self.on_device = False
         self._stacks: dict[StackKey, tuple[Stack, Any]] = {}
+        self._fitted: dict[tuple[Any, ...], tuple[list[Kernel], States]] = {}
 
     def __enter__(self) -> Self:
         return self
@@ -62,9 +63,13 @@ class SharedGrams:
         """Return the model's kernels, fitted on some training rows, and what identifies each of them."""
         if isinstance(self.X, Stack):
             return None, ()
-        rows = self.X if train is None else take_rows(self.X, train)
-        kernels = fit_kernels(model._kernels_for(rows), rows, sample_weight)
-        return kernels, tuple(_state(kernel) for kernel in kernels)
+        parts = (None if one is None else np.asarray(one).tobytes() for one in (train, sample_weight))
+        key = identity(model.kernels), *parts
+        if key not in self._fitted:
+            rows = self.X if train is None else take_rows(self.X, train)
+            kernels = fit_kernels(model._kernels_for(rows), rows, sample_weight)
+            self._fitted[key] = kernels, tuple(_state(kernel) for kernel in kernels)
+        return self._fitted[key]
 
     def settle(self, stacks: Sequence[Sequence[StackKey]], beside: int, at_last: int, workers: int) -> bool:
         """Decide where stacks are kept, before any is computed; return whether folds come one by one.
