@@ -651,7 +651,7 @@ MADE = {
     ],
     ids=lambda entries: next(iter(entries), "whole"),
 )
-def test_a_record_of_how_a_model_was_made_that_is_not_whole_is_shown_or_refused_in_a_sentence(entries, fitted, tmp_path):
+def test_a_record_that_is_not_whole_is_shown_or_refused_in_a_sentence(entries, fitted, tmp_path):
     model = pickle.loads(fitted)
     model.made_ = MADE | entries
     localmkl.save(model, tmp_path / "model.localmkl")

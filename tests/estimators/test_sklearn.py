@@ -17,7 +17,8 @@ def settings(cls, **more):
     With many restarts kernel k-means finds the best partition whatever the order of the rows.
     """
     names = cls().get_params()
-    chosen = {"tol": 1e-9, "kernels": ["linear", *(RBF(factor=factor) for factor in (0.1, 1.0, 10.0))], **more}
+    kernels = ["linear", *(RBF(factor=factor) for factor in (0.1, 1.0, 10.0))]
+    chosen = {"tol": 1e-9, "kernels": kernels, **more}
     if "p" in names:
         chosen["p"] = 2
     if "gate" in names:
