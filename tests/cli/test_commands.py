@@ -35,11 +35,6 @@ def test_nonsense_is_refused_in_words():
     assert "--samples" in result.output
 
 
-def test_reproduce_names_the_place_where_the_reproduction_went():
-    result = CliRunner().invoke(app, ["reproduce", "table1", "--quick"])
-    assert "run `python -m reproduction` in a clone of the repository" in result.output
-
-
 def test_help_lists_the_commands_without_heavy_imports():
     code = (
         "import sys; from typer.testing import CliRunner; from localmkl.cli import app;"

@@ -186,7 +186,6 @@ def test_marks_and_line_ends_of_other_systems_are_read(call, tmp_path, ends):
         (["--C", "1-1000000", "--tune"], FAILED, "stands for 1000000 values"),
         (["--gate", "²"], FAILED, "The kernel '²' is not known"),
         (["--tol", "nan"], FAILED, "--tol must be"),
-        (["--normalize", ""], FAILED, "'cosine', 'none', got ''"),
         (["--kernels", "linear standardize=maybe"], FAILED, "must be true or false, got 'maybe'"),
         (["--kernels", "chi2"], FAILED, "chi2 needs columns without negative values"),
         (["--variable", "K"], MISUSED, "--variable is for Gram files"),

@@ -12,9 +12,8 @@ import numpy as np
 import pandas as pd
 
 from localmkl._files import write_whole
-from localmkl._spelling import meant
 from localmkl.cli.plan import HALF, class_of
-from localmkl.cli.voice import OPTION_OF, Misuse, n_of
+from localmkl.cli.voice import n_of
 
 
 @dataclass(frozen=True)
@@ -46,23 +45,6 @@ FULL = Values((0.1, 1.0, 10.0, 100.0), (1.0, 4 / 3, 2.0, inf), (1.0, 4 / 3, 2.0)
 QUICK_ENTRIES, MOST_ENTRIES = 4e7, 2e8
 """Entries of kernel matrices, for each of several classes, up to which ``fit`` searches with clusters (2000
 rows with 10 kernels), and without them (4500 rows): each takes some two minutes on two cores."""
-
-
-def values_in_words(*, quick):
-    """Return what the help prints of defaults and of values tried."""
-    from inspect import signature
-
-    from localmkl.cli.words import losses
-
-    values = QUICK if quick else FULL
-    tried = {"C": values.C, "p": values.p, "shared": (*values.shared, 1.0), "evenness": values.evenness}
-    parameters = {
-        **signature(class_of("clmkl", True)).parameters,
-        **signature(class_of("clmkl", False)).parameters,
-    }
-    found = {name: shown(one.default) for name, one in parameters.items()}
-    found |= {f"{name}_tried": ", ".join(map(shown, own)) for name, own in tried.items()}
-    return found | {"class_losses": ", ".join(losses(False)), "number_losses": ", ".join(losses(True))}
 
 
 def candidates(known, given, values, *, by_groups):
@@ -111,8 +93,7 @@ def grids_of(plan, *, quick):
     known = class_of(plan.method, plan.regression)().get_params(deep=False)
     grids = candidates(known, plan.grids, values, by_groups=plan.groups is not None)
     single = sum(prod(map(len, grid.values())) for grid in grids) == 1
-    known_metric = plan.scoring is not None or plan.grids.get("quantile", [0.5]) == [0.5]
-    return None if quick and (single or plan.method == "lmkl" or not known_metric) else grids, note
+    return None if quick and (single or plan.method == "lmkl") else grids, note
 
 
 def run_search(plan, grids, splits, voice):
@@ -158,35 +139,23 @@ def run_search(plan, grids, splits, voice):
     return search
 
 
-def split(plan, n_folds, *, quick):
+def split(plan, n_folds):
     """Return folds that have rows of every class and, where there are enough, of every group; or None."""
     from sklearn.model_selection import KFold, StratifiedKFold
 
-    content = plan.content
-    rarest, what = rarest_of(plan)
-    n_folds = min(n_folds, rarest) if quick else n_folds
-    if rarest < (3 if quick else n_folds):
-        reason = (
-            f"{what} has {n_of(rarest, 'row')}, too few for {'cross-validation' if quick else 'the folds'}"
-        )
-        if quick:
-            return None, f"{reason}."
-        raise ValueError(f"{reason}; give fewer --folds, more rows, or use 'localmkl fit --no-tune'.")
-    alike = None if plan.regression else content.y.astype(str)
+    content, alike = plan.content, None if plan.regression else plan.content.y.astype(str)
+    labels, counts = np.unique(np.zeros(len(content.y)) if alike is None else alike, return_counts=True)
+    rarest = int(counts.min())
+    if rarest < 3:
+        what = "The file" if alike is None else f"The class {str(labels[counts.argmin()])!r}"
+        return None, f"{what} has {n_of(rarest, 'row')}, too few for cross-validation."
+    n_folds = min(n_folds, rarest)
     if content.groups is not None:  # within each group its part of the classes, where these have enough rows
         groups = content.groups.astype(str)
         both = groups if alike is None else np.char.add(np.char.add(groups, " "), alike)
         alike = both if np.unique(both, return_counts=True)[1].min() >= n_folds else alike
     kind = KFold if alike is None else StratifiedKFold
     return list(kind(n_folds, shuffle=True, random_state=plan.seed).split(content.y, alike)), ""
-
-
-def rarest_of(plan):
-    """Return the number of rows of the smallest class, and what it is called; without classes, of all."""
-    if plan.regression:
-        return len(plan.content), "The file"
-    labels, counts = np.unique(plan.content.y, return_counts=True)
-    return int(counts.min()), f"The class {str(labels[counts.argmin()])!r}"
 
 
 def best_of(search, *, local):
@@ -199,36 +168,7 @@ def best_of(search, *, local):
 def scoring_of(plan):
     """Return the metric: AUC for two classes, accuracy for more, R2 for numbers, errors for medians."""
     if plan.scoring is not None:
-        from sklearn.metrics import get_scorer_names
-
-        if plan.scoring not in get_scorer_names():
-            hint = meant(plan.scoring, get_scorer_names(), alike=0.0)
-            raise Misuse(f"--scoring must be a metric of scikit-learn, got {plan.scoring!r}{hint}")
         return plan.scoring
-    if plan.regression and plan.grids.get("quantile", [0.5]) != [0.5]:
-        raise Misuse(
-            "--quantile other than 0.5 has no metric in scikit-learn; give --scoring, or 'fit --no-tune'."
-        )
     if plan.regression:
         return "neg_mean_absolute_error" if "quantile" in plan.grids.get("loss", ()) else "r2"
     return "roc_auc" if len(np.unique(plan.content.y)) == 2 else "accuracy"
-
-
-def shown(value):
-    """Return a value of a parameter as text.
-
-    Examples
-    --------
-    >>> shown(4 / 3), shown("hinge"), shown(float("inf"))
-    ('1.333', 'hinge', 'inf')
-    """
-    return f"{value:.4g}" if isinstance(value, int | float) else str(value)
-
-
-def check_single(grids):
-    """Raise if a parameter has several values that nobody is to choose from."""
-    for name, values in grids.items():
-        if len(values) > 1:
-            raise Misuse(
-                f"--{OPTION_OF.get(name, name)} has several values, from which only a search can choose."
-            )
