@@ -261,9 +261,7 @@ def test_labels_of_fasta_may_have_any_key_or_be_numbers_in_a_file(call, fasta):
     data = localmkl.datasets.read_fasta(fasta.train)
     lines = [f"{name} {s.count('G') / 60}\n" for name, s in zip(data.names, data.sequences, strict=True)]
     (fasta.train.parent / "gc.txt").write_text("".join(lines))
-    call(
-        "fit", fasta.train, "--labels", "gc.txt", "--regression", "--kernels", "spectrum:1", "--C", 100
-    )
+    call("fit", fasta.train, "--labels", "gc.txt", "--regression", "--kernels", "spectrum:1", "--C", 100)
     said = call("predict", "model.localmkl", fasta.train, "--labels", "gc.txt", "--out", "p.csv", "--json")
     assert said.json()["quality"]["value"] > 0.5
 

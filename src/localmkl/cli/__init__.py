@@ -58,7 +58,10 @@ def tune(given, voice):
     train(given, voice, quick=False)
 
 
-@command(app, (*LEARNING, "also", "splits", *WRITING))
+COMPARED = tuple(name for name in LEARNING if name not in ("method", "folds", "positive_class"))
+
+
+@command(app, (*COMPARED, "also", "splits", *WRITING))
 def compare(given, voice):
     """Compare equal weights, one set of weights and local weights on the same random splits.
 
@@ -100,7 +103,7 @@ def report(given, voice):
     report(given, voice)
 
 
-@command(app, ("file", *READING[:-1], *SPEAKING))
+@command(app, ("file", *READING, *SPEAKING))
 def info(given, voice):
     """Describe a model, or a data file before anything is learned from it.
 

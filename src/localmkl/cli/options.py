@@ -81,7 +81,8 @@ OPTIONS = {
     "evenness": Option(MODEL, "How soft clusters are, 1/clusters to 1."),
     "loss": Option(
         MODEL,
-        "For two classes log_loss by default, for more hinge; or squared_hinge. For numbers epsilon_insensitive, squared_error, huber or quantile.",
+        "log_loss (default for two classes), hinge (default for more), squared_hinge; for numbers "
+        "epsilon_insensitive (default), squared_error, huber, quantile.",
     ),
     "balanced": Option(MODEL, "Weigh classes by how rare they are.", bool, False),
     "tune": Option(SEARCH, "Search as 'tune' does, or not at all; default: a small search.", bool | None),
@@ -109,7 +110,7 @@ OPTIONS = {
     "seed": Option(RARE, "Seed of everything random.", int, 0, 0),
 }
 
-READING = ("target", "labels", "names", "header", "variable", "rows")
+READING = ("target", "labels", "names", "header", "variable")
 SPEAKING = ("as_json", "quiet", "debug")
 LEARNING = tuple(
     name

@@ -151,7 +151,7 @@ def make_plan(given, grids, voice):
         content = content.take(rows)
     content = _with_targets(content, given.regression)
     chosen = choose_kernels(content, given.kernels, given.gate, given.impute)
-    taken = _with_groups(chosen.content, asked.groups)
+    taken = _with_groups(chosen.content, asked)
     return Plan(given, asked, taken, replace(chosen, content=taken), sliced, grids, content.left_out)
 
 
@@ -204,8 +204,9 @@ def _with_targets(content, regression, most=20):
     return content
 
 
-def _with_groups(content, name, most=20):
+def _with_groups(content, asked, most=20):
     """Return the content with the groups of a table as a column; raise unless they are groups."""
+    name = asked.groups
     if name is None:
         return content
     groups = as_groups(_all(content, "groups"))
@@ -217,15 +218,8 @@ def _with_groups(content, name, most=20):
         )
     if content.kind != TABLE:
         return content
-    missing = np.flatnonzero([group is None for group in groups])
-    if len(missing):
-        place, _ = replace(content, numbers=None if content.whole else content.numbers).place(
-            missing[0], name
-        )
-        raise ValueError(
-            f"{str(content.path)!r}, {place}: the column {name!r} must name a group in every row, got none; "
-            "name one, or leave the row out."
-        )
+    if None in groups:
+        files.refuse_gap(replace(content, numbers=None), asked, "groups", list(groups).index(None))
     return replace(content, rows=content.rows.assign(**{name: content.groups}))
 
 

@@ -55,7 +55,7 @@ def predict(given, voice):
     elif voice.as_json:
         voice.result(pd.concat([table for *_, table in made]).to_dict("records"), "")
     voice.note(*dict.fromkeys(note for content, *_ in made for note in content.notes))
-    voice.note(*_about_groups(model, made), *notes, *unfinished(model))
+    voice.note(*_about_groups(model, made), *notes)
 
 
 def report(given, voice):
@@ -69,10 +69,6 @@ def report(given, voice):
         shown = {"X": take_rows(content.rows, rows), "y": on_labelled(content.y) if has.any() else None}
         shown |= {"names": None if content.names is None else content.names[rows], "train": content.train}
         voice.note(*content.notes)
-        if not has.all():
-            voice.note(
-                f"{n_of(int(has.sum()), 'row')} of {len(has)} with a label; quality is measured on these."
-            )
     from localmkl.report import write_report
 
     folds = 5 if given.folds is None else given.folds
@@ -80,7 +76,6 @@ def report(given, voice):
     with voice.counting("writing the report"):
         path = write_report(model, given.out, **shown, **more, verbose=int(not voice.quiet))
     voice.result({"out": str(path)}, f"written    {path.resolve()}")
-    voice.note(*unfinished(model))
 
 
 def open_model(path, device="cpu"):
@@ -93,14 +88,6 @@ def open_model(path, device="cpu"):
         kind = type(model).__name__
         raise ValueError(f"{str(path)!r} must hold an estimator of localmkl, got {kind}; use it in Python.")
     return model if device == "cpu" else model.set_params(device=device)
-
-
-def unfinished(model):
-    """Return a sentence on a model that did not converge; none if it did."""
-    if model.duality_gap_ <= model.tol or type(model).__name__.startswith("LMKL"):
-        return []
-    gaps = f"its duality gap is {model.duality_gap_:.1e}, and {model.tol:.0e} was wanted"
-    return [f"The model did not converge: {gaps}. Its predictions are those of an unfinished fit."]
 
 
 def _checked(given, kind):
@@ -136,16 +123,12 @@ def read_new(model, paths, given, *, in_pieces=False):
     if _kind(model) == VIEWS:
         yield _as_taken(model, _joined(model, read_joined(paths, asked, labelled=False)))
         return
-    path = _only(model, paths, given)
+    path = _only(model, paths)
     if not in_pieces or not files.is_large(path):
-        yield _as_taken(model, files.read_rows(path, asked), given.rows)
+        yield _as_taken(model, files.read_rows(path, asked))
         return
     for piece in read_pieces(path, asked, labelled=False):
-        try:
-            yield replace(_as_taken(model, piece), said=())
-        except ValueError as error:
-            first, last = piece.numbers[0], piece.numbers[-1]
-            raise ValueError(f"Rows {first} to {last}, the first called row 0: {error}") from error
+        yield replace(_as_taken(model, piece), said=())
 
 
 def _joined(model, content):
@@ -166,7 +149,7 @@ def _joined(model, content):
     return replace(content, rows=content.rows.completed(list(expected)), said=(*content.said, *note))
 
 
-def _only(model, paths, given):
+def _only(model, paths):
     """Return the one file that a model takes which was fitted on one; raise if it is of another kind."""
     if len(paths) > 1:
         raise Misuse(
@@ -177,8 +160,6 @@ def _only(model, paths, given):
         raise ValueError(
             f"{str(path)!r} must be {called[kind]} as in the fit, got {called[files.kind_of(path)]}."
         )
-    if given.rows is not None and kind != GRAMS:
-        raise Misuse("--rows is for files of kernel matrices.")
     return path
 
 
@@ -190,12 +171,12 @@ def _readers(model, view=None):
     return [kernel for kernel, read in own if read == view]
 
 
-def _as_taken(model, content, rows=None):
+def _as_taken(model, content):
     """Return rows as a model takes them: columns of the fit alone, with groups if it asks for them."""
     name, columns = made_of(model).get("groups_column"), getattr(model, "feature_names_in_", None)
     content = replace(content, y=_as_known(model, content))
     if content.kind == GRAMS:
-        content = _cross_grams(model, content, rows)
+        content = _cross_grams(model, content)
     if content.kind == TABLE and columns is not None:
         content = as_read(content, [one for one in columns if one != name], _readers(model))
         grouped = content.rows if name is None else content.rows.assign(**{name: content.groups})
@@ -223,19 +204,18 @@ def _as_known(model, content):
     return np.array(labels, dtype=None if all(str(label) in known for label in labels) else object)
 
 
-def _cross_grams(model, content, text):
+def _cross_grams(model, content):
     """Return the kernel matrices between rows and the training rows.
 
-    A file with the matrices of all rows holds the training rows too: by default these are left out.
+    A file with the matrices of all rows holds the training rows too: these are left out.
     """
     stack, trained = content.rows, made_of(model).get("rows")
     if stack.n_kernels != model.kernel_weights_.shape[-1] == stack.whole_shape[1]:  # MATLAB's order of axes
         stack = stack.kernels_first()
-    rows = np.arange(len(stack)) if text is None else files.parse_rows(text, len(stack))
-    columns = np.arange(stack.shape[1])
+    rows, columns = np.arange(len(stack)), np.arange(stack.shape[1])
     if trained is not None and stack.shape == (trained["of"], trained["of"]):
         columns = np.arange(trained["start"], trained["stop"])
-        rows = np.setdiff1d(rows, columns) if text is None else rows
+        rows = np.setdiff1d(rows, columns)
         grams = stack[np.ix_(columns, columns)]
         grams.check_training()  # so that diagonals may be read off, also where nothing is fitted again
         content = replace(content, train=(grams, made_of(model)["y"]))
@@ -257,7 +237,7 @@ def _table(model, content, explain, entries=2**24):
     tables, decisions = zip(
         *(_block(model, take_rows(content.rows, own), explain) for own in rows), strict=True
     )
-    table, (made, names) = pd.concat(tables, ignore_index=True), (made_of(model), content.names)
+    table, made, names = pd.concat(tables, ignore_index=True), made_of(model), content.names
     if made.get("groups_column") is not None and content.groups is not None:
         table.insert(0, made["groups_column"], as_groups(content.groups))
     numbers = np.arange(len(content)) if content.numbers is None else content.numbers

@@ -109,19 +109,20 @@ def _plain(value):
 
 def _quality(held):
     """Return the score of a model with its interval, and those of simpler models on the same folds."""
-    ends = {name: _ends(held.score(name)) for name in (None, *held.rivals)}
-    rivals = [{"name": name, **one} for name, one in ends.items() if name is not None]
+    scores = {name: held.score(name) for name in (None, *held.rivals)}
+    ends = {
+        name: _plain({end: float(getattr(one, end)) for end in ("value", "low", "high")})
+        for name, one in scores.items()
+    }
+    own = ends.pop(None)
+    rivals = [{"name": name, **one} for name, one in ends.items()]
     return {
-        "metric": held.score().metric,
-        **ends[None],
+        "metric": scores[None].metric,
+        **own,
         "how": held.how,
         "baselines": rivals,
         "skipped": held.skipped,
     }
-
-
-def _ends(found):
-    return _plain({name: float(getattr(found, name)) for name in ("value", "low", "high")})
 
 
 def _matter(found, flipped):
@@ -207,7 +208,7 @@ def _matter_words(record):
             own.append(f"{one['kernel']} {100 * one['share']:.0f} %{ways.get(one['direction'], '')}")
     order = sorted(places, key=lambda place: not place.endswith("everywhere"))
     lines = [f"{place}: {', '.join(places[place])}" for place in order if places[place]]
-    unsure = ", ".join(place for place in order if not places[place])
+    unsure = ("; " if several else ", ").join(place for place in order if not places[place])
     lines += [f"{unsure}: not sure" if lines else "not sure"] if unsure else []
     return f"\n{'':<11}".join(lines)
 

@@ -11,7 +11,7 @@ from localmkl.cli import tuning
 from localmkl.cli.places import MODEL, SCORES, WORK, check_outputs
 from localmkl.cli.plan import check_method, check_options, inputs_of, make_plan, positive_class
 from localmkl.cli.record import model_record, model_text
-from localmkl.cli.voice import INTERRUPTED, OPTION_OF, Misuse
+from localmkl.cli.voice import OPTION_OF, Misuse
 from localmkl.inference.heldout import held_out
 from localmkl.persistence import write_model
 from localmkl.provenance import provenance
@@ -140,7 +140,9 @@ def _until_written(kept):
     try:
         yield
     except KeyboardInterrupt:
-        text = f"Stopped; what is finished is kept in {str(kept)!r}: give the command again to go on."
-        typer.echo(text if kept.exists() else "Stopped before anything was finished.", err=True)
-        raise typer.Exit(INTERRUPTED) from None
+        if kept.exists():
+            typer.echo(
+                f"What is finished is kept in {str(kept)!r}: give the command again to go on.", err=True
+            )
+        raise
     kept.unlink(missing_ok=True)

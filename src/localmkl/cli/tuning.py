@@ -5,7 +5,6 @@ weights (p inf). It is chosen unless clusters or groups are better by more than 
 """
 
 import warnings
-from dataclasses import dataclass, replace
 from math import inf, prod
 
 import numpy as np
@@ -15,32 +14,15 @@ from localmkl._files import write_whole
 from localmkl.cli.plan import HALF, class_of
 from localmkl.cli.voice import n_of
 
+QUICK = {"C": [1.0, 10.0, 100.0], "p": [1.0, 4 / 3, inf], "local_p": [4 / 3]}
+QUICK |= {"shared": [0.0, 0.5], "evenness": [0.5]}
+GROUPED = {**QUICK, "local_p": [1.0, 4 / 3]}
+FULL = {"C": [0.1, 1.0, 10.0, 100.0], "p": [1.0, 4 / 3, 2.0, inf], "local_p": [1.0, 4 / 3, 2.0]}
+FULL |= {"shared": [0.0, 0.5], "evenness": [0.4, 0.6, 0.8]}
+"""Values that ``fit``, ``fit`` with groups, and ``tune`` try of parameters that are not set.
 
-@dataclass(frozen=True)
-class Values:
-    """The values that a search tries for parameters that are not set.
-
-    Attributes
-    ----------
-    C : tuple of float
-        For classes; for numbers a tenth. If one of the ends is best, values beyond it are tried.
-    p, local_p : tuple of float
-        For one set of weights, and for weights of clusters or groups.
-    shared, evenness : tuple of float
-        For weights by cluster; by group there is no evenness.
-    """
-
-    C: tuple
-    p: tuple
-    local_p: tuple
-    shared: tuple
-    evenness: tuple
-
-
-QUICK = Values((1.0, 10.0, 100.0), (1.0, 4 / 3, inf), (4 / 3,), (0.0, 0.5), (0.5,))
-GROUPED = replace(QUICK, local_p=(1.0, 4 / 3))
-FULL = Values((0.1, 1.0, 10.0, 100.0), (1.0, 4 / 3, 2.0, inf), (1.0, 4 / 3, 2.0), (0.0, 0.5), (0.4, 0.6, 0.8))
-"""Values of ``fit``, of ``fit`` with groups, and of ``tune``."""
+C is for classes; for numbers a tenth. If an end of it is best, values beyond are tried. `local_p` is for
+weights of clusters or groups."""
 
 QUICK_ENTRIES, MOST_ENTRIES = 4e7, 2e8
 """Entries of kernel matrices, for each of several classes, up to which ``fit`` searches with clusters (2000
@@ -56,23 +38,23 @@ def candidates(known, given, values, *, by_groups):
         Parameters of the estimator and what they are without a search.
     given : dict of list
         The user's lists.
-    values : Values
+    values : dict of list
     by_groups : bool
         Whether known groups take the place of clusters: their memberships have no evenness to choose.
     """
-    base = {"C": list(values.C), **given}
+    base = {"C": values["C"], **given}
     if "shared" not in known:
-        return [{**({"p": list(values.p)} if "p" in known else {}), **base}]
+        return [{**({"p": values["p"]} if "p" in known else {}), **base}]
     base = {name: base[name] for name in base if name not in ("evenness", "n_clusters", "shared")}
-    shares = given.get("shared", [None] if "evenness" in given else [1.0, *values.shared])
+    shares = given.get("shared", [None] if "evenness" in given else [1.0, *values["shared"]])
     apart = [share for share in shares if share != 1.0]
-    local = {"p": list(values.local_p), **base} | ({} if apart == [None] else {"shared": apart})
+    local = {"p": values["local_p"], **base} | ({} if apart == [None] else {"shared": apart})
     local |= {"n_clusters": given["n_clusters"]} if "n_clusters" in given else {}
     if "evenness" in known and not by_groups:
         hard = 1.0 / max(1, min(given.get("n_clusters", [known["n_clusters"]])))
-        soft = [value for value in values.evenness if value > hard] or [max(hard, known["evenness"])]
+        soft = [value for value in values["evenness"] if value > hard] or [max(hard, known["evenness"])]
         local["evenness"] = given.get("evenness", soft)
-    grids = [{"p": list(values.p), **base, "shared": [1.0]}] if 1.0 in shares else []
+    grids = [{"p": values["p"], **base, "shared": [1.0]}] if 1.0 in shares else []
     return [*grids, local] if apart else grids
 
 
@@ -87,9 +69,9 @@ def grids_of(plan, *, quick):
         if entries > MOST_ENTRIES:
             return None, f"Not tuned: {reason}."
         if entries > QUICK_ENTRIES and plan.method in ("clmkl", "hlmkl"):
-            values, note = replace(values, shared=()), f"Clusters are not tried: {reason}."
+            values, note = {**values, "shared": []}, f"Clusters are not tried: {reason}."
     if plan.regression:
-        values = replace(values, C=tuple(cost / 10.0 for cost in values.C))
+        values = {**values, "C": [cost / 10.0 for cost in values["C"]]}
     known = class_of(plan.method, plan.regression)().get_params(deep=False)
     grids = candidates(known, plan.grids, values, by_groups=plan.groups is not None)
     single = sum(prod(map(len, grid.values())) for grid in grids) == 1
@@ -115,15 +97,14 @@ def run_search(plan, grids, splits, voice):
         verbose=int(not voice.quiet),
         error_score="raise",
     )
-    begun = plan.kept.exists() and not plan.force
+    if plan.force:
+        plan.kept.unlink(missing_ok=True)
+    begun = plan.kept.exists()
     try:
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", "The search was interrupted")  # printed by `training`
             search.fit(plan.content.rows, plan.content.y, **plan.beside)
     except OtherSearch as error:
-        if plan.force:
-            plan.kept.unlink()
-            return run_search(plan, grids, splits, voice)
         raise ValueError(
             f"{str(plan.kept)!r} is of a search with other data or options; give that command again to "
             "finish it, choose another --out, or give --force to drop it."

@@ -73,10 +73,7 @@ def parse_kernels(spec):
 def _from_words(text):
     from localmkl import kernels
 
-    try:
-        head, *pairs = shlex.split(text)
-    except ValueError as error:
-        raise ValueError(f"The kernel {text!r} cannot be read ({error}); close the quotes.") from error
+    head, *pairs = shlex.split(text)
     word, _, values = head.partition(":")
     if word not in kernels.KERNEL_WORDS:
         hint = meant(word, kernels.KERNEL_WORDS)
@@ -87,12 +84,7 @@ def _from_words(text):
     if wanted.values and own is None:
         raise ValueError(f"The kernel {word!r} takes no values after a colon, got {wanted.values[0]!r}.")
     for pair in pairs:
-        name, equals, value = pair.partition("=")
-        if not equals:
-            raise ValueError(
-                f"The kernel {text!r} must be a name and pairs parameter=value, got {pair!r}; kernels are "
-                "separated by ';'."
-            )
+        name, _, value = pair.partition("=")
         wanted.parameters[name] = _parameter(wanted, name, value)
     place, each = "columns" if wanted.is_vector else "column", wanted.parameters.pop("each", None)
     if each is None:
