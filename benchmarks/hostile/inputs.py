@@ -82,11 +82,10 @@ FILES_AND_WORDS = [
     "--names",
     "--labels",
     "--variable",
-    "--normalize",
     "--positive-class",
     "--categories",
 ]
-NUMBERS = ["--C", "--p", "--clusters", "--evenness", "--tol", "--seed", "--gate", "--epsilon"]
+NUMBERS = ["--C", "--p", "--clusters", "--evenness", "--tol", "--seed", "--gate"]
 KERNELS = [
     "rbf",
     "rbf:1-3",

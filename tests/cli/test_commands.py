@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 import localmkl
-from localmkl.cli import app, tuning
+from localmkl.cli import app
 from localmkl.cli.options import OPTIONS
 
 COMMANDS = ("fit", "tune", "compare", "predict", "report", "info", "demo")
@@ -33,11 +33,6 @@ def test_nonsense_is_refused_in_words():
     result = CliRunner().invoke(app, ["demo", "--samples", "2"])
     assert result.exit_code == 2
     assert "--samples" in result.output
-
-
-def test_reproduce_names_the_place_where_the_reproduction_went():
-    result = CliRunner().invoke(app, ["reproduce", "table1", "--quick"])
-    assert "run `python -m reproduction` in a clone of the repository" in result.output
 
 
 def test_help_lists_the_commands_without_heavy_imports():
@@ -69,14 +64,12 @@ def test_help_opens_with_three_examples_that_name_known_options(command):
     assert "Output" in text
 
 
-def test_help_of_fit_has_panels_and_values_of_the_code(monkeypatch):
+def test_help_of_fit_has_panels_and_values_of_the_code():
     text = helped("fit")
     for panel in ("Data", "Model", "Search", "Output", "Advanced"):
         assert f"─ {panel} ─" in text
     assert "The column to predict" in text
     assert "one set of weights for all rows (mkl)" in text
-    assert "Cost of errors. Tried: 1, 10, 100" in text
-    assert "default 0.001." in text
-    assert "{" not in text
-    monkeypatch.setattr(tuning, "QUICK", tuning.FULL)
-    assert "Cost of errors. Tried: 0.1, 1, 10, 100" in helped("fit")
+    default = localmkl.CLMKLClassifier().get_params(deep=False)
+    assert f"Number of clusters to discover; default {default['n_clusters']}." in text
+    assert f"default {default['tol']}." in text

@@ -85,7 +85,7 @@ def test_what_is_not_searched_by_default_is_printed(call, table, patients, monke
 def test_folds_have_their_part_of_every_class_in_every_group():
     y, groups = np.repeat(["a", "b", "a", "b"], [20, 10, 10, 5]), np.repeat(["g", "h"], [30, 15])
     content = SimpleNamespace(y=y, groups=groups)
-    splits, _ = tuning.split(SimpleNamespace(content=content, regression=False, seed=0), 5, quick=False)
+    splits, _ = tuning.split(SimpleNamespace(content=content, regression=False, seed=0), 5)
     for _, test in splits:
         assert pd.Series(y[test] + groups[test]).value_counts().to_dict() == {
             "ag": 4,

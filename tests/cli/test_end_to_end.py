@@ -164,7 +164,10 @@ def test_a_table_gives_the_model_that_python_gives(call, table, localized):
 
 
 def test_fasta_from_fit_to_report(call, fasta):
-    said = call("fit", fasta.train, "--C", 10, "--out", "m.localmkl")
+    assert "hinge, C 10" in call("fit", fasta.train, "--C", 10, "--out", "m.localmkl").out
+    call("predict", "m.localmkl", fasta.new, "--out", "p.csv")
+    assert list(pd.read_csv("p.csv"))[2:] == ["decision_EI", "decision_IE", "decision_N"]
+    said = call("fit", fasta.train, "--C", 10, "--loss", "log_loss", "--out", "m.localmkl")
     assert "sites.fa: label (EI " in said.out
     said = call("predict", "m.localmkl", fasta.new, "--labels", fasta.labels, "--out", "p.csv")
     assert said.err.startswith("accuracy 0.")
@@ -205,7 +208,7 @@ def test_regression_predicts_numbers(call, table):
     said = call("predict", "model.localmkl", table.test, "--out", "p.csv")
     assert said.err.startswith("R2 ")
     assert list(pd.read_csv("p.csv")) == ["id", "predicted"]
-    call("fit", table.train, *options[:-2], "--quantile", 0.9)
+    call("fit", table.train, *options[:-2], "--loss", "quantile")
     assert localmkl.load("model.localmkl").loss == "quantile"
 
 
@@ -258,9 +261,7 @@ def test_labels_of_fasta_may_have_any_key_or_be_numbers_in_a_file(call, fasta):
     data = localmkl.datasets.read_fasta(fasta.train)
     lines = [f"{name} {s.count('G') / 60}\n" for name, s in zip(data.names, data.sequences, strict=True)]
     (fasta.train.parent / "gc.txt").write_text("".join(lines))
-    call(
-        "fit", fasta.train, "--labels", "gc.txt", "--regression", "--kernels", "spectrum:1", "--epsilon", 0.01
-    )
+    call("fit", fasta.train, "--labels", "gc.txt", "--regression", "--kernels", "spectrum:1", "--C", 100)
     said = call("predict", "model.localmkl", fasta.train, "--labels", "gc.txt", "--out", "p.csv", "--json")
     assert said.json()["quality"]["value"] > 0.5
 

@@ -186,7 +186,6 @@ def test_marks_and_line_ends_of_other_systems_are_read(call, tmp_path, ends):
         (["--C", "1-1000000", "--tune"], FAILED, "stands for 1000000 values"),
         (["--gate", "²"], FAILED, "The kernel '²' is not known"),
         (["--tol", "nan"], FAILED, "--tol must be"),
-        (["--normalize", ""], FAILED, "'cosine', 'none', got ''"),
         (["--kernels", "linear standardize=maybe"], FAILED, "must be true or false, got 'maybe'"),
         (["--kernels", "chi2"], FAILED, "chi2 needs columns without negative values"),
         (["--variable", "K"], MISUSED, "--variable is for Gram files"),
@@ -257,16 +256,10 @@ def test_a_model_of_thousands_of_columns_is_few_arrays(call, tmp_path):
     assert "12 of which the model was trained on" in call("predict", "model.localmkl", "t.csv").err
 
 
-def test_rare_classes_and_models_of_one_class_are_said(call, tmp_path):
+def test_models_of_one_class_are_warned_of(call, tmp_path):
     write(tmp_path / "t.csv", ["a,b,state", *(f"{k % 13},{k % 7},{'no' if k else 'yes'}" for k in range(40))])
     options = ("fit", "t.csv", "--target", "state", "--method", "unif")
     assert "predicts 'no' for training rows of every class; try --balanced" in call(*options, "--C", 1e-3).err
-    lines = [f"{k},{k % 7},{'yes' if k < 5 else 'no'}" for k in range(40)]
-    write(tmp_path / "t.csv", ["a,b,state", *lines])
-    options = (*options, "--kernels", "rbf columns=a", "--C", 100)
-    said = call(*options).err
-    assert "The classes are not balanced: 35 rows of 'no', 5 of 'yes'; --balanced weighs them" in said
-    assert "balanced" not in call(*options, "--balanced").err
 
 
 def test_data_are_described_and_wrong_files_refused_without_heavy_imports(tmp_path):

@@ -5,8 +5,9 @@ import inspect
 import pytest
 
 from localmkl import kernels
+from localmkl.cli.plan import default_loss
 from localmkl.cli.voice import Misuse
-from localmkl.cli.words import losses, parse_grids, parse_kernels, parse_losses, parse_values
+from localmkl.cli.words import parse_grids, parse_kernels, parse_values
 
 NOT_FOR_FILES = {"Kernel", "Precomputed"}
 
@@ -47,9 +48,5 @@ def test_numbers_stay_what_they_are():
             parse_grids({"C": text})
 
 
-def test_losses_are_those_of_the_task_and_probabilities_come_first():
-    assert losses(False)[0] == "log_loss"
-    assert parse_losses("hinge,hinge, log_loss", regression=False) == ["hinge", "log_loss"]
-    for loss in losses(True):
-        with pytest.raises(Misuse, match="for classes, got"):
-            parse_losses(loss, regression=False)
+def test_log_loss_is_the_default_for_two_classes_and_the_hinge_for_more():
+    assert [default_loss(n_classes) for n_classes in (2, 3, 10)] == ["log_loss", "hinge", "hinge"]

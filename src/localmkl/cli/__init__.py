@@ -1,5 +1,6 @@
 """The command line: ``localmkl --help``. Heavy imports wait until a command needs them."""
 
+import signal
 from pathlib import Path
 from typing import Annotated
 
@@ -7,7 +8,7 @@ import typer
 
 import localmkl
 from localmkl.cli.options import LEARNING, READING, SPEAKING, command
-from localmkl.cli.voice import INTERRUPTED, end, listen, stop
+from localmkl.cli.voice import INTERRUPTED, listen, stop
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
 MODEL, WRITING = Path("model.localmkl"), ("out", "force", *SPEAKING)
@@ -89,10 +90,7 @@ def predict(given, voice):
     predict(given, voice)
 
 
-PAGE = ("title", "folds", "stability", "seed", *WRITING)
-
-
-@command(app, ("model", "data", *READING, *PAGE), out=Path("report.html"))
+@command(app, ("model", "data", *READING, "folds", "stability", "seed", *WRITING), out=Path("report.html"))
 def report(given, voice):
     """Write one HTML page on a model: how good it is, what matters, and where.
 
@@ -105,7 +103,7 @@ def report(given, voice):
     report(given, voice)
 
 
-@command(app, ("file", *READING[:-1], *SPEAKING))
+@command(app, ("file", *READING, *SPEAKING))
 def info(given, voice):
     """Describe a model, or a data file before anything is learned from it.
 
@@ -128,14 +126,6 @@ def demo(given, voice):
     run_demo(given.samples, given.seed)
 
 
-@app.command(hidden=True, context_settings={"ignore_unknown_options": True, "allow_extra_args": True})
-def reproduce():
-    """Print where the reproduction of the paper is."""
-    typer.echo(
-        "The reproduction of the paper moved: run `python -m reproduction` in a clone of the repository."
-    )
-
-
 def main():
     """Run the command line."""
     listen(stop)
@@ -144,4 +134,4 @@ def main():
     except KeyboardInterrupt:  # before a command has begun
         raise SystemExit(INTERRUPTED) from None
     finally:
-        listen(end)
+        listen(signal.SIG_DFL)

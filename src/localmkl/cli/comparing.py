@@ -5,7 +5,6 @@ from dataclasses import replace
 
 import numpy as np
 import pandas as pd
-from sklearn.model_selection import KFold, StratifiedKFold
 
 from localmkl._files import write_whole
 from localmkl._spelling import meant
@@ -39,13 +38,10 @@ def compare(given, voice):
         raise ValueError(
             f"{str(plan.content.path)!r} is too large, or holds kernel matrices without their rows."
         )
-    rarest, what = tuning.rarest_of(plan)
-    if rarest < 5:
-        raise ValueError(f"{what} has {rarest} rows, too few to hold some out: at least 5 are needed.")
     scoring = tuning.scoring_of(plan)
     voice.note(f"Comparing by {scoring} on {plan.splits} random splits.")
     found = compare_methods(
-        {name.upper(): _rival(plan, name, scoring, rarest) for name in (*METHODS, *more)},
+        {name.upper(): _rival(plan, name, scoring) for name in (*METHODS, *more)},
         plan.content.rows,
         plan.content.y,
         reference="MKL",
@@ -58,8 +54,6 @@ def compare(given, voice):
     )
     if found.interrupted:
         raise KeyboardInterrupt
-    if not np.isfinite(found.scores).all():
-        raise ValueError(f"{scoring} is not defined on some of the splits; choose another --scoring.")
     table, verdict = pd.DataFrame(found.rows()), verdict_on(found, METRICS.get(scoring, scoring))
     if given.out is not None:
         named = table.assign(metric=scoring, splits=len(found.scores))
@@ -72,7 +66,7 @@ def compare(given, voice):
     voice.result(record, f"{shown.to_string(index=False, na_rep='')}\n{verdict}")
 
 
-def _rival(plan, name, scoring, rarest):
+def _rival(plan, name, scoring):
     """Return the unfitted model of a method, or a search where a parameter has several values."""
     word = "unif" if name == "one" else name
     fixed = METHODS.get(word, {}) if plan.groups is not None else {}
@@ -87,10 +81,7 @@ def _rival(plan, name, scoring, rarest):
     grid |= {"kernels": [[kernel] for kernel in plan.chosen.kernels]} if name == "one" else {}
     if not grid:
         return model
-    folds = (KFold if plan.regression else StratifiedKFold)(
-        max(2, min(5, int(0.8 * rarest))), shuffle=True, random_state=plan.seed
-    )
-    return MKLSearchCV(model, grid, scoring=scoring, cv=folds, random_state=plan.seed, error_score="raise")
+    return MKLSearchCV(model, grid, scoring=scoring, random_state=plan.seed, error_score="raise")
 
 
 def verdict_on(found, metric):

@@ -29,7 +29,6 @@ class LargeFit:
     """
 
     def __init__(self, order, estimator, chosen, voice):
-        estimator._check_parameters()
         self.order, self.estimator, self.chosen, self.voice = order, estimator, chosen, voice
         self.whole = chosen.content.whole
         try:

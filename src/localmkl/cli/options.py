@@ -7,9 +7,8 @@ from types import SimpleNamespace
 from typing import Any, Literal, NamedTuple
 
 import typer
-from typer.core import TyperCommand
 
-from localmkl.cli.voice import Misuse, Voice
+from localmkl.cli.voice import Voice
 
 METHODS = {"clmkl": "CLMKL", "hlmkl": "HLMKL", "lmkl": "LMKL", "mkl": "MKL", "unif": "UniformMKL"}
 """Word for a method: what the names of its classifier and regressor begin with."""
@@ -75,14 +74,16 @@ OPTIONS = {
         "clmkl",
     ),
     "kernels": Option(MODEL, "Kernels in words: 'wd:1-20', 'rbf columns=expr_*; spectrum:3 column=site'."),
-    "C": Option(MODEL, "Cost of errors. Tried: {C_tried}, and on from an end that is best."),
-    "p": Option(MODEL, "Norm of the weights, 1 (few kernels) to inf (equal). Tried: {p_tried}."),
-    "shared": Option(MODEL, "What clusters or groups have in common, 0 to 1. Tried: {shared_tried}."),
-    "clusters": Option(MODEL, "Number of clusters to discover; default {n_clusters}."),
-    "evenness": Option(MODEL, "How soft clusters are, 1/clusters to 1. Tried: {evenness_tried}."),
-    "loss": Option(MODEL, "{class_losses}; for numbers {number_losses}. The first is the default."),
-    "epsilon": Option(MODEL, "Errors up to this size are free (numbers); default {epsilon}."),
-    "quantile": Option(MODEL, "Share of targets below the prediction (loss quantile); default {quantile}."),
+    "C": Option(MODEL, "Cost of errors; a list such as 0.1,1,10 is searched."),
+    "p": Option(MODEL, "Norm of the weights, 1 (few kernels) to inf (equal)."),
+    "shared": Option(MODEL, "What clusters or groups have in common, 0 to 1."),
+    "clusters": Option(MODEL, "Number of clusters to discover; default 3."),
+    "evenness": Option(MODEL, "How soft clusters are, 1/clusters to 1."),
+    "loss": Option(
+        MODEL,
+        "log_loss (default for two classes), hinge (default for more), squared_hinge; for numbers "
+        "epsilon_insensitive (default), squared_error, huber, quantile.",
+    ),
     "balanced": Option(MODEL, "Weigh classes by how rare they are.", bool, False),
     "tune": Option(SEARCH, "Search as 'tune' does, or not at all; default: a small search.", bool | None),
     "folds": Option(SEARCH, "Folds of the cross-validation, 0 for none; default: 5.", int | None, None, 0),
@@ -93,25 +94,23 @@ OPTIONS = {
     "table": Option(SEARCH, "CSV file of all scores.", Path | None),
     "stability": Option(SEARCH, "Refits that show what is stable; default: 60.", int | None, None, 0),
     "out": Option(OUTPUT, "The file to write.", Path | None),
-    "title": Option(OUTPUT, "Title of the page."),
     "explain": Option(OUTPUT, "Add the effect of each kernel on each row.", bool, False),
     "force": Option(OUTPUT, "Replace a file that is something else.", bool, False),
     "as_json": Option(OUTPUT, "Print results as one JSON object.", bool, False),
     "quiet": Option(OUTPUT, "No notes, no progress.", bool, False),
     "debug": Option(OUTPUT, "Show the traceback of an error.", bool, False),
     "gate": Option(RARE, "Kernel that clusters are found in: number or words; default: the mean."),
-    "normalize": Option(RARE, "multiplicative, trace, cosine or none; default {normalize}."),
     "missing": Option(RARE, "Samples without a view: rescale their other kernels, or zero."),
     "rank": Option(RARE, "For many rows: features of each kernel, such as 200.", int | None, None, 1),
     "device": Option(RARE, "cpu, cuda, cuda:1 or auto.", str, "cpu"),
-    "tol": Option(RARE, "Relative duality gap to reach; default {tol}.", float | None),
+    "tol": Option(RARE, "Relative duality gap to reach; default 0.001.", float | None),
     "variable": Option(RARE, "Variable of a file that holds the kernel matrices."),
     "rows": Option(RARE, "Rows START:STOP of a file of kernel matrices, counted from 0."),
     "samples": Option(MODEL, "Training samples.", int, 300, 30),
     "seed": Option(RARE, "Seed of everything random.", int, 0, 0),
 }
 
-READING = ("target", "labels", "names", "header", "variable", "rows")
+READING = ("target", "labels", "names", "header", "variable")
 SPEAKING = ("as_json", "quiet", "debug")
 LEARNING = tuple(
     name
@@ -120,34 +119,6 @@ LEARNING = tuple(
     and OPTIONS[name].panel != OUTPUT
 )
 """Options of reading rows, of speaking, and of what is to be learned."""
-
-
-class Command(TyperCommand):
-    """A command whose help reads defaults from the code, and which explains an argument too many."""
-
-    allow_extra_args = True  # or they are refused before it can speak
-
-    def parse_args(self, ctx, args):
-        """Read the arguments of the command; raise if there are more than it has."""
-        rest = super().parse_args(ctx, args)
-        if ctx.args:
-            with Voice().plainly():
-                raise Misuse(
-                    f"localmkl {self.name} does not take {ctx.args[0]!r}; "
-                    "write lists with commas, as 0.1,1,10, and names with spaces in quotes."
-                )
-        return rest
-
-    def format_help(self, ctx, formatter):
-        """Write the help, with the values that the code uses."""
-        options: list[Any] = [one for one in self.params if "{" in (getattr(one, "help", None) or "")]
-        if options:
-            from localmkl.cli.tuning import values_in_words
-
-            values = values_in_words(quick=self.name == "fit")
-            for one in options:
-                one.help = one.help.format_map(values)
-        super().format_help(ctx, formatter)
 
 
 def command(app, names, **defaults):
@@ -169,6 +140,6 @@ def command(app, names, **defaults):
         shown = re.sub(r"(?m)^\$ (.*)$", r"  \1", cleandoc(function.__doc__)).replace(
             "\n\n  ", "\n\n\b\n  ", 1
         )
-        return app.command(cls=Command, help=shown)(made)
+        return app.command(help=shown)(made)
 
     return register

@@ -14,7 +14,7 @@ from localmkl.cli.joining import are_views, named_files, read_joined
 from localmkl.cli.kernels import Chosen, choose_kernels
 from localmkl.cli.options import METHODS
 from localmkl.cli.voice import OPTION_OF, Misuse
-from localmkl.cli.words import parse_grids, parse_losses
+from localmkl.cli.words import parse_grids
 from localmkl.datasets.labels import as_numbers
 from localmkl.estimators.groups import as_groups
 
@@ -81,25 +81,29 @@ class Plan:
         known = kind().get_params(deep=False)
         own = {name: value for name, value in _parameters(self.given).items() if value is not None}
         own |= {"gate_kernel": self.chosen.gate} if self.chosen.gate is not None else {}
-        own |= {"normalize": None} if own.get("normalize") == "none" else {}
         if self.groups is not None:
             column = self.groups if self.content.kind == TABLE else None
             own |= {"shared": HALF, "gate": "groups", "groups": column}
         own |= {"random_state": self.seed} if "random_state" in known else {}
-        own |= {"loss": "log_loss"} if "loss" in known and not self.regression else {}
+        if "loss" in known and not self.regression:
+            own["loss"] = default_loss(len(np.unique(_all(self.content, "y"))))
         return kind(**{**own, **settings, "kernels": self.chosen.kernels})
 
 
 def _parameters(given):
     """Return the parameters that options name, but for those that a search may vary; None: the default."""
     return {
-        "normalize": given.normalize,
         "tol": given.tol,
         "missing": given.missing,
         "n_components": given.rank,
         "device": None if given.device == "cpu" else given.device,
         "class_weight": "balanced" if given.balanced else None,
     }
+
+
+def default_loss(n_classes):
+    """Return the loss where none is named: of three and more classes the hinge is better."""
+    return "log_loss" if n_classes == 2 else "hinge"
 
 
 def class_of(method, regression):
@@ -111,12 +115,10 @@ def check_options(given):
     """Return the values of parameters that options name; raise if options do not belong together."""
     if bool(given.data) == (given.positive is not None or given.negative is not None):
         raise Misuse("Name a file of training rows, DATA, or two FASTA files by --positive and --negative.")
-    texts = {name: getattr(given, name) for name in ("C", "p", "evenness", "shared", "epsilon", "quantile")}
+    texts = {name: getattr(given, name) for name in ("C", "p", "evenness", "shared")}
     grids = parse_grids({**texts, "n_clusters": given.clusters})
     if given.loss is not None:
-        grids["loss"] = parse_losses(given.loss, regression=given.regression)
-    elif "quantile" in grids and given.regression:
-        grids["loss"] = ["quantile"]
+        grids["loss"] = [word.strip() for word in given.loss.split(",")]
     return grids
 
 
@@ -149,7 +151,7 @@ def make_plan(given, grids, voice):
         content = content.take(rows)
     content = _with_targets(content, given.regression)
     chosen = choose_kernels(content, given.kernels, given.gate, given.impute)
-    taken = _with_groups(chosen.content, asked.groups)
+    taken = _with_groups(chosen.content, asked)
     return Plan(given, asked, taken, replace(chosen, content=taken), sliced, grids, content.left_out)
 
 
@@ -202,8 +204,9 @@ def _with_targets(content, regression, most=20):
     return content
 
 
-def _with_groups(content, name, most=20):
+def _with_groups(content, asked, most=20):
     """Return the content with the groups of a table as a column; raise unless they are groups."""
+    name = asked.groups
     if name is None:
         return content
     groups = as_groups(_all(content, "groups"))
@@ -215,15 +218,8 @@ def _with_groups(content, name, most=20):
         )
     if content.kind != TABLE:
         return content
-    missing = np.flatnonzero([group is None for group in groups])
-    if len(missing):
-        place, _ = replace(content, numbers=None if content.whole else content.numbers).place(
-            missing[0], name
-        )
-        raise ValueError(
-            f"{str(content.path)!r}, {place}: the column {name!r} must name a group in every row, got none; "
-            "name one, or leave the row out."
-        )
+    if None in groups:
+        files.refuse_gap(replace(content, numbers=None), asked, "groups", list(groups).index(None))
     return replace(content, rows=content.rows.assign(**{name: content.groups}))
 
 

@@ -18,7 +18,6 @@ from localmkl.cli.places import PREDICTIONS, REPORT, check_outputs
 from localmkl.cli.record import ends_in_words, made_of
 from localmkl.cli.voice import Misuse, n_of, write_out
 from localmkl.datasets.labels import has_label, on_labelled
-from localmkl.datasets.opening import check_regular
 from localmkl.estimators.groups import as_groups, with_groups
 from localmkl.estimators.probabilities import has_probabilities, probabilities
 from localmkl.explain import (
@@ -40,7 +39,7 @@ def predict(given, voice):
     paths = _checked(given, PREDICTIONS)
     model, made = open_model(given.model, given.device), list[tuple]()
     with nullcontext() if given.out is None else writing_whole(given.out) as file:
-        for content in _pieces(model, paths, given):
+        for content in read_new(model, paths, given, in_pieces=True):
             table, decisions = _table(model, content, given.explain)
             text = table.to_csv(index=False, float_format="%.6g", header=not made)
             if file is not None:
@@ -56,34 +55,27 @@ def predict(given, voice):
     elif voice.as_json:
         voice.result(pd.concat([table for *_, table in made]).to_dict("records"), "")
     voice.note(*dict.fromkeys(note for content, *_ in made for note in content.notes))
-    voice.note(*_about_groups(model, made), *notes, *unfinished(model))
+    voice.note(*_about_groups(model, made), *notes)
 
 
 def report(given, voice):
     """Write the report of a model, on its training rows or on those of files."""
     paths = _checked(given, REPORT)
-    if given.folds == 1:
-        raise Misuse("--folds must be 2 or more, or 0 for no cross-validation, got 1.")
     model, shown = open_model(given.model), {}
     if paths:
-        content = read_for(model, paths, given)
+        (content,) = read_new(model, paths, given)
         has = np.full(len(content), False) if content.y is None else has_label(content.y)
         rows = np.flatnonzero(has) if has.any() else np.arange(len(content))
         shown = {"X": take_rows(content.rows, rows), "y": on_labelled(content.y) if has.any() else None}
         shown |= {"names": None if content.names is None else content.names[rows], "train": content.train}
         voice.note(*content.notes)
-        if not has.all():
-            voice.note(
-                f"{n_of(int(has.sum()), 'row')} of {len(has)} with a label; quality is measured on these."
-            )
     from localmkl.report import write_report
 
     folds = 5 if given.folds is None else given.folds
-    more = {"title": given.title, "cv": folds, "stability": given.stability, "random_state": given.seed}
+    more = {"cv": folds, "stability": given.stability, "random_state": given.seed}
     with voice.counting("writing the report"):
         path = write_report(model, given.out, **shown, **more, verbose=int(not voice.quiet))
     voice.result({"out": str(path)}, f"written    {path.resolve()}")
-    voice.note(*unfinished(model))
 
 
 def open_model(path, device="cpu"):
@@ -98,21 +90,9 @@ def open_model(path, device="cpu"):
     return model if device == "cpu" else model.set_params(device=device)
 
 
-def unfinished(model):
-    """Return a sentence on a model that did not converge; none if it did."""
-    if model.duality_gap_ <= model.tol or type(model).__name__.startswith("LMKL"):
-        return []
-    gaps = f"its duality gap is {model.duality_gap_:.1e}, and {model.tol:.0e} was wanted"
-    return [f"The model did not converge: {gaps}. Its predictions are those of an unfinished fit."]
-
-
 def _checked(given, kind):
     """Return the files of new rows; raise if something is wrong with these or with the output."""
     paths = named_files(given.data or [])
-    for path in paths.values():
-        files.kind_of(path)
-    for path in (given.model, *paths.values()):
-        check_regular(path)
     if given.out is not None:
         inputs = (given.model, *paths.values(), given.labels)
         check_outputs([("--out", given.out, kind)], inputs, force=given.force)
@@ -128,28 +108,33 @@ def _kind(model):
     return TABLE if hasattr(model, "n_features_in_") else SEQUENCES  # sequences have no columns
 
 
-def _pieces(model, paths, given):
-    """Yield the content of files as a model takes it: of a large one, piece by piece."""
-    if _kind(model) == VIEWS or not files.is_large(path := _only(model, paths, given)):
-        yield read_for(model, paths, given)
+def read_new(model, paths, given, *, in_pieces=False):
+    """Yield the content of files as a model takes it, of a large one in pieces if these are wanted."""
+    made = made_of(model)
+    asked = files.Asked(  # what is not given is as in the fit
+        given.target or made.get("target"),
+        given.labels,
+        given.names or made.get("names_column"),
+        given.variable or made.get("variable"),
+        made.get("header") if given.header is None else given.header,
+        groups=made.get("groups_column"),
+        insisted=frozenset(filter(None, (given.target, given.names))),
+    )
+    if _kind(model) == VIEWS:
+        yield _as_taken(model, _joined(model, read_joined(paths, asked, labelled=False)))
         return
-    for piece in read_pieces(path, _asked(model, given), labelled=False):
-        try:
-            yield replace(_as_taken(model, piece), said=())
-        except ValueError as error:
-            first, last = piece.numbers[0], piece.numbers[-1]
-            raise ValueError(f"Rows {first} to {last}, the first called row 0: {error}") from error
+    path = _only(model, paths)
+    if not in_pieces or not files.is_large(path):
+        yield _as_taken(model, files.read_rows(path, asked))
+        return
+    for piece in read_pieces(path, asked, labelled=False):
+        yield replace(_as_taken(model, piece), said=())
 
 
-def read_for(model, paths, given):
-    """Return the content of files as a model takes it."""
-    asked = _asked(model, given)
-    if _kind(model) != VIEWS:
-        return _as_taken(model, files.read_rows(_only(model, paths, given), asked), given.rows)
-    content, expected = read_joined(paths, asked, labelled=False), model.views_
-    parts = {
-        name: part for name, part in content.parts.items() if name not in made_of(model).get("unread", ())
-    }
+def _joined(model, content):
+    """Return the rows of several files with the views and columns of the fit."""
+    expected, unread = model.views_, made_of(model).get("unread", ())
+    parts = {name: part for name, part in content.parts.items() if name not in unread}
     for name, part in parts.items():
         if name not in expected:
             hint = f"{listed(list(expected))}, got {name!r}; name the view of a file as NAME=FILE."
@@ -161,25 +146,10 @@ def read_for(model, paths, given):
             parts[name] = as_read(part, expected[name], _readers(model, name))
     content, lonely = content.with_parts(parts).without_lonely()
     note = (f"Left out, in no view that the model reads: {listed(lonely)}.",) if lonely else ()
-    content = replace(content, rows=content.rows.completed(list(expected)), said=(*content.said, *note))
-    return _as_taken(model, content)
+    return replace(content, rows=content.rows.completed(list(expected)), said=(*content.said, *note))
 
 
-def _asked(model, given):
-    """Return the options on files; what is not given is as in the fit."""
-    made = made_of(model)
-    return files.Asked(
-        given.target or made.get("target"),
-        given.labels,
-        given.names or made.get("names_column"),
-        given.variable or made.get("variable"),
-        made.get("header") if given.header is None else given.header,
-        groups=made.get("groups_column"),
-        insisted=frozenset(filter(None, (given.target, given.names))),
-    )
-
-
-def _only(model, paths, given):
+def _only(model, paths):
     """Return the one file that a model takes which was fitted on one; raise if it is of another kind."""
     if len(paths) > 1:
         raise Misuse(
@@ -190,8 +160,6 @@ def _only(model, paths, given):
         raise ValueError(
             f"{str(path)!r} must be {called[kind]} as in the fit, got {called[files.kind_of(path)]}."
         )
-    if given.rows is not None and kind != GRAMS:
-        raise Misuse("--rows is for files of kernel matrices.")
     return path
 
 
@@ -203,12 +171,12 @@ def _readers(model, view=None):
     return [kernel for kernel, read in own if read == view]
 
 
-def _as_taken(model, content, rows=None):
+def _as_taken(model, content):
     """Return rows as a model takes them: columns of the fit alone, with groups if it asks for them."""
     name, columns = made_of(model).get("groups_column"), getattr(model, "feature_names_in_", None)
     content = replace(content, y=_as_known(model, content))
     if content.kind == GRAMS:
-        content = _cross_grams(model, content, rows)
+        content = _cross_grams(model, content)
     if content.kind == TABLE and columns is not None:
         content = as_read(content, [one for one in columns if one != name], _readers(model))
         grouped = content.rows if name is None else content.rows.assign(**{name: content.groups})
@@ -236,19 +204,18 @@ def _as_known(model, content):
     return np.array(labels, dtype=None if all(str(label) in known for label in labels) else object)
 
 
-def _cross_grams(model, content, text):
+def _cross_grams(model, content):
     """Return the kernel matrices between rows and the training rows.
 
-    A file with the matrices of all rows holds the training rows too: by default these are left out.
+    A file with the matrices of all rows holds the training rows too: these are left out.
     """
     stack, trained = content.rows, made_of(model).get("rows")
     if stack.n_kernels != model.kernel_weights_.shape[-1] == stack.whole_shape[1]:  # MATLAB's order of axes
         stack = stack.kernels_first()
-    rows = np.arange(len(stack)) if text is None else files.parse_rows(text, len(stack))
-    columns = np.arange(stack.shape[1])
+    rows, columns = np.arange(len(stack)), np.arange(stack.shape[1])
     if trained is not None and stack.shape == (trained["of"], trained["of"]):
         columns = np.arange(trained["start"], trained["stop"])
-        rows = np.setdiff1d(rows, columns) if text is None else rows
+        rows = np.setdiff1d(rows, columns)
         grams = stack[np.ix_(columns, columns)]
         grams.check_training()  # so that diagonals may be read off, also where nothing is fitted again
         content = replace(content, train=(grams, made_of(model)["y"]))
@@ -267,21 +234,19 @@ def _table(model, content, explain, entries=2**24):
     """Return the table of predictions and the decisions, made of `entries` contributions at a time."""
     step = max(1, entries // np.size(model.kernel_weights_))
     rows = [np.arange(start, min(start + step, len(content))) for start in range(0, len(content), step)]
-    table = pd.concat(
-        [_block(model, take_rows(content.rows, own), explain) for own in rows], ignore_index=True
+    tables, decisions = zip(
+        *(_block(model, take_rows(content.rows, own), explain) for own in rows), strict=True
     )
-    decisions = table.filter(regex="^0x").to_numpy()
-    table = table.drop(columns=[name for name in table if name.startswith("0x")])
-    made, names = made_of(model), content.names
+    table, made, names = pd.concat(tables, ignore_index=True), made_of(model), content.names
     if made.get("groups_column") is not None and content.groups is not None:
         table.insert(0, made["groups_column"], as_groups(content.groups))
     numbers = np.arange(len(content)) if content.numbers is None else content.numbers
     table.insert(0, made.get("names_column") or "row", 1 + numbers if names is None else names)
-    return table, decisions
+    return table, np.concatenate(decisions)
 
 
 def _block(model, X, explain):
-    """Return the table of some rows, with the decisions in columns whose names begin with 0x."""
+    """Return the table of some rows, and their decisions."""
     parts, classes = model.contributions(X), getattr(model, "classes_", None)
     decisions = parts.sum(axis=(-2, -1)) + model.intercept_
     binary, columns = decisions.ndim == 1, {"predicted": decisions}
@@ -300,9 +265,7 @@ def _block(model, X, explain):
         if parts.shape[1] > 1 and not has_groups(model):
             pairs = zip(model.cluster_names_, memberships_of(model, X).T, strict=True)
             columns |= {f"membership_{name}": own for name, own in pairs}
-    columns = dict(zip(safe_names(columns), columns.values(), strict=True))
-    hidden = {f"0x{k}": own for k, own in enumerate(np.atleast_2d(decisions.T))}
-    return pd.DataFrame({**columns, **hidden})
+    return pd.DataFrame(dict(zip(safe_names(columns), columns.values(), strict=True))), decisions
 
 
 def safe_names(names):
@@ -341,7 +304,6 @@ def _quality(model, made, n_rows):
     codes = np.array([known.index(str(one)) if known else float(one) for one in y[own]])
     metric = "r2" if not known else "roc_auc" if len(known) == 2 else "accuracy"
     decisions = np.concatenate([found for _, found in pairs])[own]
-    decisions = decisions[:, 0] if decisions.shape[1] == 1 else decisions
     found = score_of(metric, codes, [decisions], n_classes=len(known))
     rows = f"on {own.sum()} of {n_rows} rows" + (f"; labels new to the model: {new}" if new else "")
     if not np.isfinite(found.value):

@@ -5,7 +5,7 @@ from collections import Counter
 import numpy as np
 
 from localmkl._checks import listed
-from localmkl.cli.voice import n_of
+from localmkl.cli.voice import n_of, shown
 
 METRICS = {"roc_auc": "AUC", "r2": "R2", "pinball": "pinball loss"}
 """Names of metrics in text."""
@@ -109,19 +109,20 @@ def _plain(value):
 
 def _quality(held):
     """Return the score of a model with its interval, and those of simpler models on the same folds."""
-    ends = {name: _ends(held.score(name)) for name in (None, *held.rivals)}
-    rivals = [{"name": name, **one} for name, one in ends.items() if name is not None]
+    scores = {name: held.score(name) for name in (None, *held.rivals)}
+    ends = {
+        name: _plain({end: float(getattr(one, end)) for end in ("value", "low", "high")})
+        for name, one in scores.items()
+    }
+    own = ends.pop(None)
+    rivals = [{"name": name, **one} for name, one in ends.items()]
     return {
-        "metric": held.score().metric,
-        **ends[None],
+        "metric": scores[None].metric,
+        **own,
         "how": held.how,
         "baselines": rivals,
         "skipped": held.skipped,
     }
-
-
-def _ends(found):
-    return _plain({name: float(getattr(found, name)) for name in ("value", "low", "high")})
 
 
 def _matter(found, flipped):
@@ -173,12 +174,8 @@ def _model_words(record):
         words += {0.0: ", nothing shared", 0.5: ", half shared (shared 0.5)"}.get(
             shared, f", shared {shared:g}"
         )
-    values = ", ".join(f"{name} {_shown(own[name])}" for name in ("C", "p") if name in own)
+    values = ", ".join(f"{name} {shown(own[name])}" for name in ("C", "p") if name in own)
     return f"{words}; {n_of(len(model['kernels']), 'kernel')}, {own['loss'].replace('g_l', 'g l')}, {values}"
-
-
-def _shown(value):
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
 def _quality_words(quality):
@@ -211,8 +208,8 @@ def _matter_words(record):
             own.append(f"{one['kernel']} {100 * one['share']:.0f} %{ways.get(one['direction'], '')}")
     order = sorted(places, key=lambda place: not place.endswith("everywhere"))
     lines = [f"{place}: {', '.join(places[place])}" for place in order if places[place]]
-    unsure = [place for place in order if not places[place]]
-    lines += [f"not sure: {', '.join(unsure)}" if lines else "not sure"] if unsure else []
+    unsure = ("; " if several else ", ").join(place for place in order if not places[place])
+    lines += [f"{unsure}: not sure" if lines else "not sure"] if unsure else []
     return f"\n{'':<11}".join(lines)
 
 
@@ -237,7 +234,6 @@ def _percent(share):
 
 def data_record(content):
     """Return the description of a data file, or of several, as a record and as text."""
-    from localmkl._resources import available_memory
     from localmkl.cli.kernels import choose_kernels
     from localmkl.datasets.labels import on_labelled
 
@@ -247,29 +243,26 @@ def data_record(content):
         names, words = chosen.names, chosen.said
     except ValueError as error:
         words = f"none by default: {error}"
-    size = 8 * getattr(content.rows, "n_kernels", len(names or ())) * n_rows**2
     counts = Counter([] if content.y is None else map(str, on_labelled(content.y).tolist()))
     parts = {"holds": content} if content.parts is None else content.parts
     held = {name: _held(part) for name, part in parts.items()}
-    record = {
-        "file": ", ".join(map(str, content.paths)),
-        "kind": content.kind,
-        "rows": n_rows,
+    record = {"file": ", ".join(map(str, content.paths)), "kind": content.kind, "rows": n_rows}
+    record |= {
         "kernels": names,
+        "labels": dict(counts),
+        "holds": held,
+        "gaps": content.gaps,
+        "left_out": content.left_out,
     }
-    record |= {"labels": dict(counts), "holds": held, "gaps": content.gaps, "left_out": content.left_out}
-    free = available_memory()
-    hint = "; more than is free: give --rank 200" if free is not None and size > free else ""
     lines = {
         "kind": f"{content.kind}, {n_of(n_rows, 'row')}",
         "labels": listed([f"{label} ({count})" for label, count in sorted(counts.items())]),
         **{name: listed([f"{one} ({what})" for one, what in own.items()], 8) for name, own in held.items()},
         "gaps": _gap_words(content.gaps).replace("filled", "will be filled") if content.gaps else "",
         "kernels": words,
-        "memory": f"{size / 2**20:.1f} MB of kernel matrices to train on all rows{hint}" if size else "",
     }
     text = "\n".join(f"{name:<10} {line}" for name, line in lines.items() if line)
-    return {**record, "gram_bytes": size}, text
+    return record, text
 
 
 def _held(content):

@@ -11,7 +11,7 @@ from localmkl.cli import tuning
 from localmkl.cli.places import MODEL, SCORES, WORK, check_outputs
 from localmkl.cli.plan import check_method, check_options, inputs_of, make_plan, positive_class
 from localmkl.cli.record import model_record, model_text
-from localmkl.cli.voice import INTERRUPTED, Misuse
+from localmkl.cli.voice import OPTION_OF, Misuse
 from localmkl.inference.heldout import held_out
 from localmkl.persistence import write_model
 from localmkl.provenance import provenance
@@ -28,17 +28,16 @@ def train(given, voice, *, quick, patience=60.0):
     grids = check_options(given)
     check_method(given, grids)
     searching, n_folds = given.tune is not False, 5 if given.folds is None else given.folds
-    if n_folds == 1:
-        raise Misuse("--folds must be 2 or more, or 0 for no cross-validation, got 1.")
-    if not searching or not n_folds:
-        tuning.check_single(grids)
+    listed = [OPTION_OF.get(name, name) for name, values in grids.items() if len(values) > 1]
+    if listed and not (searching and n_folds):
+        raise Misuse(f"--{listed[0]} has several values, from which only a search can choose.")
     plan = make_plan(given, grids, voice)
     outputs = [("--out", plan.out, MODEL), ("the file of finished work", plan.kept, WORK)]
     outputs += [] if plan.content.whole is None else [("the file of features", plan.features, WORK)]
     outputs += [] if plan.table is None else [("--table", plan.table, SCORES)]
     check_outputs(outputs, inputs_of(given), force=given.force)
     positive = None if plan.regression else positive_class(plan.content.y, plan.positive_class)
-    splits, note = tuning.split(plan, n_folds, quick=quick or not searching) if n_folds else (None, "")
+    splits, note = tuning.split(plan, n_folds) if n_folds else (None, "")
     tried, skipped = tuning.grids_of(plan, quick=quick) if searching and splits else (None, "")
     voice.note(*filter(None, (note, skipped)))
     start = time.perf_counter()
@@ -58,10 +57,6 @@ def train(given, voice, *, quick, patience=60.0):
         if work is not None:
             work.finish()
     record = model_record(model, str(plan.out))
-    counts = sorted((count, label) for label, count in record["data"]["classes"].items())
-    if counts and not plan.balanced and counts[-1][0] > 5 * counts[0][0]:
-        classes = f"{counts[-1][0]} rows of {counts[-1][1]!r}, {counts[0][0]} of {counts[0][1]!r}"
-        voice.note(f"The classes are not balanced: {classes}. --balanced weighs them by how rare they are.")
     voice.result(record, model_text(record))
 
 
@@ -103,10 +98,8 @@ def _judge(plan, model, search, splits, voice):
         elif local is not None and plan.groups is not None:  # of clusters the search has seen enough
             rival = clone(model).set_params(**local).fit(X, y, **plan.beside)
             rival = held_out(rival, X, y, rivals=False, **how)
-            found, other = (
-                replace(rival, rivals={ONE_MODEL: held.decisions}).difference(ONE_MODEL),
-                rival.score(),
-            )
+            found = replace(rival, rivals={ONE_MODEL: held.decisions}).difference(ONE_MODEL)
+            other = rival.score()
     if verdict is not None and found is not None:
         verdict |= {"difference": found.value, "low": found.low, "high": found.high, "other": other.value}
     return {"held_out": held.record(), "groups": verdict}
@@ -116,12 +109,12 @@ def _made(plan, search):
     """Return how a model was made, which is written with it."""
     content, asked, tuned = plan.content, plan.asked, None
     if search is not None:
-        score = float(search.cv_results_["mean_test_score"][search.best_index_])
-        tuned = {"metric": search.scoring, "score": score, "candidates": len(search.cv_results_["params"])}
-        tuned["chosen"] = dict(search.best_params_)
         scores = search.cv_results_["mean_test_score"].tolist()
-        pairs = zip(search.cv_results_["params"], scores, strict=True)
-        tuned["tried"] = [{**one, "score": score} for one, score in pairs]
+        tried = [
+            {**one, "score": score} for one, score in zip(search.cv_results_["params"], scores, strict=True)
+        ]
+        tuned = {"metric": search.scoring, "score": scores[search.best_index_], "candidates": len(tried)}
+        tuned |= {"chosen": dict(search.best_params_), "tried": tried}
     return {
         "file": ", ".join(map(str, content.paths)),
         "kind": content.kind,
@@ -147,7 +140,9 @@ def _until_written(kept):
     try:
         yield
     except KeyboardInterrupt:
-        text = f"Stopped; what is finished is kept in {str(kept)!r}: give the command again to go on."
-        typer.echo(text if kept.exists() else "Stopped before anything was finished.", err=True)
-        raise typer.Exit(INTERRUPTED) from None
+        if kept.exists():
+            typer.echo(
+                f"What is finished is kept in {str(kept)!r}: give the command again to go on.", err=True
+            )
+        raise
     kept.unlink(missing_ok=True)

@@ -5,64 +5,28 @@ weights (p inf). It is chosen unless clusters or groups are better by more than 
 """
 
 import warnings
-from dataclasses import dataclass, replace
 from math import inf, prod
 
 import numpy as np
 import pandas as pd
 
 from localmkl._files import write_whole
-from localmkl._spelling import meant
 from localmkl.cli.plan import HALF, class_of
-from localmkl.cli.voice import OPTION_OF, Misuse, n_of
+from localmkl.cli.voice import n_of
 
+QUICK = {"C": [1.0, 10.0, 100.0], "p": [1.0, 4 / 3, inf], "local_p": [4 / 3]}
+QUICK |= {"shared": [0.0, 0.5], "evenness": [0.5]}
+GROUPED = {**QUICK, "local_p": [1.0, 4 / 3]}
+FULL = {"C": [0.1, 1.0, 10.0, 100.0], "p": [1.0, 4 / 3, 2.0, inf], "local_p": [1.0, 4 / 3, 2.0]}
+FULL |= {"shared": [0.0, 0.5], "evenness": [0.4, 0.6, 0.8]}
+"""Values that ``fit``, ``fit`` with groups, and ``tune`` try of parameters that are not set.
 
-@dataclass(frozen=True)
-class Values:
-    """The values that a search tries for parameters that are not set.
-
-    Attributes
-    ----------
-    C : tuple of float
-        For classes; for numbers a tenth. If one of the ends is best, values beyond it are tried.
-    p, local_p : tuple of float
-        For one set of weights, and for weights of clusters or groups.
-    shared, evenness : tuple of float
-        For weights by cluster; by group there is no evenness.
-    """
-
-    C: tuple
-    p: tuple
-    local_p: tuple
-    shared: tuple
-    evenness: tuple
-
-
-QUICK = Values((1.0, 10.0, 100.0), (1.0, 4 / 3, inf), (4 / 3,), (0.0, 0.5), (0.5,))
-GROUPED = replace(QUICK, local_p=(1.0, 4 / 3))
-FULL = Values((0.1, 1.0, 10.0, 100.0), (1.0, 4 / 3, 2.0, inf), (1.0, 4 / 3, 2.0), (0.0, 0.5), (0.4, 0.6, 0.8))
-"""Values of ``fit``, of ``fit`` with groups, and of ``tune``."""
+C is for classes; for numbers a tenth. If an end of it is best, values beyond are tried. `local_p` is for
+weights of clusters or groups."""
 
 QUICK_ENTRIES, MOST_ENTRIES = 4e7, 2e8
 """Entries of kernel matrices, for each of several classes, up to which ``fit`` searches with clusters (2000
 rows with 10 kernels), and without them (4500 rows): each takes some two minutes on two cores."""
-
-
-def values_in_words(*, quick):
-    """Return what the help prints of defaults and of values tried."""
-    from inspect import signature
-
-    from localmkl.cli.words import losses
-
-    values = QUICK if quick else FULL
-    tried = {"C": values.C, "p": values.p, "shared": (*values.shared, 1.0), "evenness": values.evenness}
-    parameters = {
-        **signature(class_of("clmkl", True)).parameters,
-        **signature(class_of("clmkl", False)).parameters,
-    }
-    found = {name: shown(one.default) for name, one in parameters.items()}
-    found |= {f"{name}_tried": ", ".join(map(shown, own)) for name, own in tried.items()}
-    return found | {"class_losses": ", ".join(losses(False)), "number_losses": ", ".join(losses(True))}
 
 
 def candidates(known, given, values, *, by_groups):
@@ -74,23 +38,23 @@ def candidates(known, given, values, *, by_groups):
         Parameters of the estimator and what they are without a search.
     given : dict of list
         The user's lists.
-    values : Values
+    values : dict of list
     by_groups : bool
         Whether known groups take the place of clusters: their memberships have no evenness to choose.
     """
-    base = {"C": list(values.C), **given}
+    base = {"C": values["C"], **given}
     if "shared" not in known:
-        return [{**({"p": list(values.p)} if "p" in known else {}), **base}]
+        return [{**({"p": values["p"]} if "p" in known else {}), **base}]
     base = {name: base[name] for name in base if name not in ("evenness", "n_clusters", "shared")}
-    shares = given.get("shared", [None] if "evenness" in given else [1.0, *values.shared])
+    shares = given.get("shared", [None] if "evenness" in given else [1.0, *values["shared"]])
     apart = [share for share in shares if share != 1.0]
-    local = {"p": list(values.local_p), **base} | ({} if apart == [None] else {"shared": apart})
+    local = {"p": values["local_p"], **base} | ({} if apart == [None] else {"shared": apart})
     local |= {"n_clusters": given["n_clusters"]} if "n_clusters" in given else {}
     if "evenness" in known and not by_groups:
         hard = 1.0 / max(1, min(given.get("n_clusters", [known["n_clusters"]])))
-        soft = [value for value in values.evenness if value > hard] or [max(hard, known["evenness"])]
+        soft = [value for value in values["evenness"] if value > hard] or [max(hard, known["evenness"])]
         local["evenness"] = given.get("evenness", soft)
-    grids = [{"p": list(values.p), **base, "shared": [1.0]}] if 1.0 in shares else []
+    grids = [{"p": values["p"], **base, "shared": [1.0]}] if 1.0 in shares else []
     return [*grids, local] if apart else grids
 
 
@@ -105,14 +69,13 @@ def grids_of(plan, *, quick):
         if entries > MOST_ENTRIES:
             return None, f"Not tuned: {reason}."
         if entries > QUICK_ENTRIES and plan.method in ("clmkl", "hlmkl"):
-            values, note = replace(values, shared=()), f"Clusters are not tried: {reason}."
+            values, note = {**values, "shared": []}, f"Clusters are not tried: {reason}."
     if plan.regression:
-        values = replace(values, C=tuple(cost / 10.0 for cost in values.C))
+        values = {**values, "C": [cost / 10.0 for cost in values["C"]]}
     known = class_of(plan.method, plan.regression)().get_params(deep=False)
     grids = candidates(known, plan.grids, values, by_groups=plan.groups is not None)
     single = sum(prod(map(len, grid.values())) for grid in grids) == 1
-    known_metric = plan.scoring is not None or plan.grids.get("quantile", [0.5]) == [0.5]
-    return None if quick and (single or plan.method == "lmkl" or not known_metric) else grids, note
+    return None if quick and (single or plan.method == "lmkl") else grids, note
 
 
 def run_search(plan, grids, splits, voice):
@@ -134,15 +97,14 @@ def run_search(plan, grids, splits, voice):
         verbose=int(not voice.quiet),
         error_score="raise",
     )
-    begun = plan.kept.exists() and not plan.force
+    if plan.force:
+        plan.kept.unlink(missing_ok=True)
+    begun = plan.kept.exists()
     try:
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", "The search was interrupted")  # printed by `training`
             search.fit(plan.content.rows, plan.content.y, **plan.beside)
     except OtherSearch as error:
-        if plan.force:
-            plan.kept.unlink()
-            return run_search(plan, grids, splits, voice)
         raise ValueError(
             f"{str(plan.kept)!r} is of a search with other data or options; give that command again to "
             "finish it, choose another --out, or give --force to drop it."
@@ -158,35 +120,23 @@ def run_search(plan, grids, splits, voice):
     return search
 
 
-def split(plan, n_folds, *, quick):
+def split(plan, n_folds):
     """Return folds that have rows of every class and, where there are enough, of every group; or None."""
     from sklearn.model_selection import KFold, StratifiedKFold
 
-    content = plan.content
-    rarest, what = rarest_of(plan)
-    n_folds = min(n_folds, rarest) if quick else n_folds
-    if rarest < (3 if quick else n_folds):
-        reason = (
-            f"{what} has {n_of(rarest, 'row')}, too few for {'cross-validation' if quick else 'the folds'}"
-        )
-        if quick:
-            return None, f"{reason}."
-        raise ValueError(f"{reason}; give fewer --folds, more rows, or use 'localmkl fit --no-tune'.")
-    alike = None if plan.regression else content.y.astype(str)
+    content, alike = plan.content, None if plan.regression else plan.content.y.astype(str)
+    labels, counts = np.unique(np.zeros(len(content.y)) if alike is None else alike, return_counts=True)
+    rarest = int(counts.min())
+    if rarest < 3:
+        what = "The file" if alike is None else f"The class {str(labels[counts.argmin()])!r}"
+        return None, f"{what} has {n_of(rarest, 'row')}, too few for cross-validation."
+    n_folds = min(n_folds, rarest)
     if content.groups is not None:  # within each group its part of the classes, where these have enough rows
         groups = content.groups.astype(str)
         both = groups if alike is None else np.char.add(np.char.add(groups, " "), alike)
         alike = both if np.unique(both, return_counts=True)[1].min() >= n_folds else alike
     kind = KFold if alike is None else StratifiedKFold
     return list(kind(n_folds, shuffle=True, random_state=plan.seed).split(content.y, alike)), ""
-
-
-def rarest_of(plan):
-    """Return the number of rows of the smallest class, and what it is called; without classes, of all."""
-    if plan.regression:
-        return len(plan.content), "The file"
-    labels, counts = np.unique(plan.content.y, return_counts=True)
-    return int(counts.min()), f"The class {str(labels[counts.argmin()])!r}"
 
 
 def best_of(search, *, local):
@@ -199,36 +149,7 @@ def best_of(search, *, local):
 def scoring_of(plan):
     """Return the metric: AUC for two classes, accuracy for more, R2 for numbers, errors for medians."""
     if plan.scoring is not None:
-        from sklearn.metrics import get_scorer_names
-
-        if plan.scoring not in get_scorer_names():
-            hint = meant(plan.scoring, get_scorer_names(), alike=0.0)
-            raise Misuse(f"--scoring must be a metric of scikit-learn, got {plan.scoring!r}{hint}")
         return plan.scoring
-    if plan.regression and plan.grids.get("quantile", [0.5]) != [0.5]:
-        raise Misuse(
-            "--quantile other than 0.5 has no metric in scikit-learn; give --scoring, or 'fit --no-tune'."
-        )
     if plan.regression:
         return "neg_mean_absolute_error" if "quantile" in plan.grids.get("loss", ()) else "r2"
     return "roc_auc" if len(np.unique(plan.content.y)) == 2 else "accuracy"
-
-
-def shown(value):
-    """Return a value of a parameter as text.
-
-    Examples
-    --------
-    >>> shown(4 / 3), shown("hinge"), shown(float("inf"))
-    ('1.333', 'hinge', 'inf')
-    """
-    return f"{value:.4g}" if isinstance(value, int | float) else str(value)
-
-
-def check_single(grids):
-    """Raise if a parameter has several values that nobody is to choose from."""
-    for name, values in grids.items():
-        if len(values) > 1:
-            raise Misuse(
-                f"--{OPTION_OF.get(name, name)} has several values, from which only a search can choose."
-            )

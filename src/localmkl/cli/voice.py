@@ -10,7 +10,7 @@ import re
 import signal
 import sys
 import warnings
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import typer
@@ -30,7 +30,6 @@ SPOKEN = {
     "1/n_clusters": "1/clusters",
     "`n_components=200`": "--rank 200",
     "`grams`": "the kernel matrices",
-    "`X` must hold the letters": "The sequences must hold the letters",
     "set device='cpu'": "give --device cpu",
     **{f"`{name}`": f"--{option}" for name, option in OPTION_OF.items()},
 }
@@ -47,10 +46,6 @@ class Misuse(ValueError):
     """The command was called with options that do not belong together, or without one it needs."""
 
 
-class Stopped(KeyboardInterrupt):
-    """A signal asks the command to end."""
-
-
 def listen(handler):
     """Let a function handle the signals that ask to end, but for those to be ignored (nohup)."""
     for name in ("SIGINT", "SIGTERM", "SIGHUP"):  # the last is unknown to Windows
@@ -61,15 +56,8 @@ def listen(handler):
 
 def stop(*_):
     """Stop a command as Ctrl-C does; a second signal ends it at once."""
-    listen(end)
-    raise Stopped
-
-
-def end(*_):
-    """End at once, without a word."""
-    if sys.stderr.isatty():
-        os.write(2, b"\x1b[?25h")  # a progress bar hides the cursor
-    os._exit(INTERRUPTED)
+    listen(signal.SIG_DFL)
+    raise KeyboardInterrupt
 
 
 @dataclass(frozen=True)
@@ -129,25 +117,19 @@ class Voice:
             warnings.showwarning = _shown_once()
             before_compiling(lambda: self.note("The first fit compiles numerical code once: some seconds."))
             try:
-                with nullcontext() if self.debug else _in_a_sentence():
-                    yield
+                yield
+            except typer.Exit:
+                raise
             except KeyboardInterrupt:
                 typer.echo("Stopped.", err=True)
                 raise typer.Exit(INTERRUPTED) from None
-
-
-@contextmanager
-def _in_a_sentence():
-    """Turn errors into a sentence and an exit code."""
-    try:
-        yield
-    except (typer.Exit, typer.Abort):
-        raise
-    except BrokenPipeError:  # the reader of stdout has seen enough
-        raise typer.Exit(FAILED) from None
-    except Exception as error:
-        typer.echo(f"Error: {sentence(error)}", err=True)
-        raise typer.Exit(MISUSED if isinstance(error, Misuse) else FAILED) from None
+            except BrokenPipeError:  # the reader of stdout has seen enough
+                raise typer.Exit(FAILED) from None
+            except Exception as error:
+                if self.debug:
+                    raise
+                typer.echo(f"Error: {sentence(error)}", err=True)
+                raise typer.Exit(MISUSED if isinstance(error, Misuse) else FAILED) from None
 
 
 def n_of(count, noun):
@@ -159,6 +141,17 @@ def n_of(count, noun):
     ('1 row', '20 rows')
     """
     return f"{count} {noun}{'s' * (count != 1)}"
+
+
+def shown(value):
+    """Return a value of a parameter as text.
+
+    Examples
+    --------
+    >>> shown(4 / 3), shown("hinge"), shown(float("inf"))
+    ('1.333', 'hinge', 'inf')
+    """
+    return f"{value:.4g}" if isinstance(value, int | float) else str(value)
 
 
 def write_out(text):

@@ -120,10 +120,11 @@ class Plot:
 
     def svg(self, label: str, *, wide: float | None = None) -> Html:
         """Return the drawing; the label is read to those who do not see it."""
-        axes = [*self._across(), *self._upward()]
+        axes = [*self.across(), *self._upward()]
         return drawing([*axes, *self.marks], self.width, self.height, label, wide=wide)
 
-    def _across(self) -> list[Html]:
+    def across(self) -> list[Html]:
+        """Return the axis at the bottom."""
         ground, found = self.height - self.bottom, []
         room = int(40.0 / max(len(self.words), 1))
         ticks = [(float(k), word[:room]) for k, word in enumerate(self.words)]
@@ -253,7 +254,7 @@ def reaches(
         x = plot.x(mark)
         ground = plot.height - plot.bottom
         plot.add(tag("path", d=f"M{x:g} {plot.top:g}V{ground:g}", class_="mark"))
-    inside = drawing([*plot._across(), *plot.marks], plot.width, plot.height, label)
+    inside = drawing([*plot.across(), *plot.marks], plot.width, plot.height, label)
     colors = [color_of(k) for k in range(len(series))]
     return inside if len(series) == 1 else joined([legend(list(series), colors), inside])
 

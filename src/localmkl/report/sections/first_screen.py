@@ -89,7 +89,8 @@ def matters_text(subject: Subject) -> str:
             f"What matters most: {listing(named)}." if where == "Most" else f"{where}: {listing(named)}."
         )
     if unsure and sentences:
-        sentences.append(f"Not sure: {listing(unsure, most=NAMED)}.")
+        where = listing([part.replace("everywhere", "Everywhere") for part in unsure], most=NAMED)
+        sentences.append(f"{where}: not sure.")
     return " ".join(sentences) or "It is not sure what matters most."
 
 
