@@ -73,3 +73,9 @@ def test_help_of_fit_has_panels_and_values_of_the_code():
     default = localmkl.CLMKLClassifier().get_params(deep=False)
     assert f"Number of clusters to discover; default {default['n_clusters']}." in text
     assert f"default {default['tol']}." in text
+
+
+def test_reproduce_says_where_it_went():
+    result = CliRunner().invoke(app, ["reproduce", "splice", "--data", "uci"])
+    assert (result.exit_code, len(result.stderr.splitlines())) == (1, 1)
+    assert "python -m reproduction" in result.stderr

@@ -126,6 +126,13 @@ def demo(given, voice):
     run_demo(given.samples, given.seed)
 
 
+@app.command(hidden=True, context_settings={"ignore_unknown_options": True, "allow_extra_args": True})
+def reproduce():
+    """Print where the reproduction of the paper is."""
+    typer.echo("It moved: run `python -m reproduction` in a clone of the repository.", err=True)
+    raise typer.Exit(1)
+
+
 def main():
     """Run the command line."""
     listen(stop)
