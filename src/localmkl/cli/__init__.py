@@ -1,5 +1,6 @@
 """The command line: ``localmkl --help``. Heavy imports wait until a command needs them."""
 
+import gc
 import signal
 from pathlib import Path
 from typing import Annotated
@@ -135,6 +136,7 @@ def reproduce():
 
 def main():
     """Run the command line."""
+    gc.set_threshold(100_000, 50, 100)  # a command ends before garbage matters; looking for it takes time
     listen(stop)
     try:
         app()
