@@ -8,7 +8,13 @@ import pytest
 from reproduction import data as data_module
 from reproduction import visual_words, within_groups
 from reproduction.catalogue import EXPERIMENTS
-from reproduction.data import load_fold_kernels, load_fold_sequences, load_fold_sources, read_fold_sources
+from reproduction.data import (
+    FOLD_SOURCES,
+    load_fold_kernels,
+    load_fold_sequences,
+    load_fold_sources,
+    read_fold_sources,
+)
 from reproduction.incomplete import Words, drop_views, omics, side_by_side, stories, weigh_words
 from reproduction.protocol import Method, run_cell
 from reproduction.scale import ManySequences, pick_landmarks
@@ -18,7 +24,6 @@ from scipy import sparse
 from localmkl import MKLClassifier, Views
 from localmkl.datasets import fetch_protein_fold, load_splice
 from localmkl.datasets.downloading import locate
-from localmkl.datasets.registry import FILES
 
 
 def there(*keys):
@@ -261,7 +266,7 @@ def test_the_flowers_are_listed_with_their_kinds(tmp_path, monkeypatch):
 
 
 def test_the_sources_are_of_the_proteins_in_their_order():
-    there("fold_train", "fold_test", *(key for key, file in FILES.items() if "fold/sources" in file.path))
+    there("fold_train", "fold_test", *(f"fold_{name}_Train" for name in FOLD_SOURCES))
     fold, (X, y, views, train, test) = fetch_protein_fold(grams=False, download=False), read_fold_sources()
     assert X.shape == (694, 925)
     np.testing.assert_array_equal(y, fold.y)

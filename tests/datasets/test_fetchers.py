@@ -173,8 +173,6 @@ def test_the_real_folds_are_those_of_the_kernels():
     assert fold.grams.shape == (694, 694)
 
 
-
-
 def test_the_real_digits_have_six_views():
     real("mfeat")
     digits = fetch_mfeat(download=False)

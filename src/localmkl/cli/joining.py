@@ -17,7 +17,6 @@ from localmkl._spelling import meant
 from localmkl.cli.files import (
     GRAMS,
     MATRIX,
-    MOST_UNLABELLED,
     OMICS,
     SEQUENCES,
     TABLE,
@@ -190,8 +189,6 @@ def _by_name(what, option, name, parts, needed):
     for part in parts.values():
         values = [] if getattr(part, what) is None else getattr(part, what).tolist()
         own = {sample: value for sample, value in zip(part.names, values, strict=False) if value is not None}
-        if needed and 0 < len(own) < (1.0 - MOST_UNLABELLED) * len(values):
-            raise ValueError(f"{option} must name a column with values, {name!r} is nearly empty.")
         if found and own:
             raise ValueError(f"{option} must name a column of one file, {name!r} is in several; keep one.")
         found |= own

@@ -95,14 +95,10 @@ class Sample:
 
     def add(self, piece):
         """Look at the rows of a piece; those with the smallest keys of all stay."""
-        keys = self.rng.random(len(piece))
-        limit = self.keys.max() if len(self.keys) == self.size else np.inf
-        chosen = np.flatnonzero(keys < limit)
-        rows = take_rows(piece.rows, chosen)
         self.first = self.first or piece
-        self.rows = rows if self.rows is None else concatenate_rows(self.rows, rows)
-        self.keys = np.concatenate([self.keys, keys[chosen]])
-        self.numbers = np.concatenate([self.numbers, piece.numbers[chosen]])
+        self.rows = piece.rows if self.rows is None else concatenate_rows(self.rows, piece.rows)
+        self.keys = np.concatenate([self.keys, self.rng.random(len(piece))])
+        self.numbers = np.concatenate([self.numbers, piece.numbers])
         if len(self.keys) > self.size:
             kept = np.sort(np.argpartition(self.keys, self.size)[: self.size])
             self.rows = take_rows(self.rows, kept)

@@ -14,7 +14,7 @@ from localmkl.datasets.downloading import data_home as data_home
 from localmkl.datasets.downloading import locate as locate
 from localmkl.datasets.downloading import locate_all
 from localmkl.datasets.fasta import SequenceData, read_fasta
-from localmkl.datasets.gram_files import read_mat, take_variable
+from localmkl.datasets.gram_files import read_variables, take_variable
 from localmkl.datasets.labels import as_labels
 from localmkl.datasets.opening import read_text
 from localmkl.datasets.registry import FILES as FILES
@@ -99,7 +99,7 @@ def fetch_celegans_acceptor(
     if length not in ACCEPTOR_LENGTHS:
         raise ValueError(f"`length` must be one of {', '.join(map(str, ACCEPTOR_LENGTHS))}, got {length!r}.")
     path = locate(ACCEPTOR_LENGTHS[length], data_home, download)
-    return read_fasta(path, labels="header", unique_names=False)
+    return read_fasta(path, labels="header")
 
 
 def fetch_mouse_promoters(
@@ -132,7 +132,7 @@ def fetch_mouse_promoters(
     """
     check_option("promoters", promoters, tuple(PROMOTERS))
     paths = locate_all((*PROMOTERS[promoters], "mouse_rest"), data_home, download)
-    parts = [read_fasta(path, unique_names=False) for path in paths]
+    parts = [read_fasta(path) for path in paths]
     labels = [1] * (len(parts) - 1) + [-1]
     y = np.repeat(labels, [len(part.sequences) for part in parts])
     sequences, names = (np.concatenate([part[at] for part in parts]) for at in (0, 2))
@@ -219,7 +219,7 @@ def fetch_protein_fold(
     stack = None
     if grams:
         path = paths[2]
-        variables = read_mat(path)
+        variables = read_variables(path)
         factors = [np.asarray(part, dtype=np.float64) for part in take_variable(path, variables, "X")]
         if any(len(part) != len(y) for part in factors):
             raise ValueError(
@@ -253,7 +253,7 @@ def fetch_mfeat(*, data_home: FilePath | None = None, download: bool = True) -> 
     ((2000, 649), slice(602, 649, None))
     """
     path = locate("mfeat", data_home, download)
-    variables = read_mat(path)
+    variables = read_variables(path)
     tables = [np.asarray(view, dtype=np.float64) for view in take_variable(path, variables, "X")]
     # MATLAB counts the digits 0 .. 9 from one.
     y = np.asarray(take_variable(path, variables, "y")).ravel().astype(int) - 1
