@@ -132,8 +132,6 @@ class Content:
         Names of the columns of a matrix, where they have names.
     said : tuple of str
         What is to be said of the rows and columns, in sentences.
-    obs : tuple of str, or None
-        Of a view of an AnnData or MuData file: the columns of its `obs`.
     """
 
     path: Path
@@ -151,7 +149,6 @@ class Content:
     files: tuple = ()
     columns: list | int | None = None
     said: tuple = ()
-    obs: tuple | None = None
 
     def __len__(self):
         return self.rows.shape[0]
@@ -374,11 +371,11 @@ def _apart(content, asked, required):
                 f"it has {listed(frame.columns)}{meant(name, frame.columns)}"
             )
     named = {what: name for what, name in named.items() if name in frame.columns}
-    apart = {
-        what: written(map(as_word, frame[name]) if what == "names" else frame[name])
-        for what, name in named.items()
-    }
-    return tidy(replace(content, rows=frame.drop(columns=list(named.values())), **apart), asked)
+    apart = {what: written(frame[name]) for what, name in named.items() if what != "names"}
+    if "names" in named:
+        apart["names"] = written(map(as_word, frame[asked.names]))
+    rows = tidied(frame.drop(columns=list(named.values())), asked.categories)
+    return replace(content, rows=rows, **apart)
 
 
 def written(values):
@@ -403,10 +400,9 @@ def _joined(parts):
     """Return the contents of one file, or of two FASTA files, as one."""
     if len(parts) == 1:
         return parts[0]
-    there = [name for name in ("rows", "y", "names", "groups") if getattr(parts[0], name) is not None]
-    return replace(
-        parts[0], **{name: np.concatenate([getattr(one, name) for one in parts]) for name in there}
-    )
+    names = [name for name in ("rows", "y", "names", "groups") if getattr(parts[0], name) is not None]
+    joined = {name: np.concatenate([getattr(part, name) for part in parts]) for name in names}
+    return replace(parts[0], **joined)
 
 
 def refuse_gap(content, asked, what, row):
@@ -443,13 +439,6 @@ def _label_lines(path, n_rows):
             f"{str(path)!r} must hold one label for each of {n_rows} rows, got {sum(map(is_label, lines))}."
         )
     return as_labels(lines)
-
-
-def tidy(content, asked):
-    """Return a table with its cells as numbers or words; any other content as it is."""
-    if content.kind != TABLE:
-        return content
-    return replace(content, rows=tidied(content.rows, asked.categories))
 
 
 def looked_at(content):
