@@ -110,16 +110,6 @@ def test_a_missing_file_is_named_with_the_place_to_put_it(fetch, path, tmp_path,
         fetch(download=False)
 
 
-@pytest.mark.parametrize("text", ["", ">p\nAC\n", "FOLD (1)  A\n>p\n"])
-def test_a_bad_file_of_folds_is_named(tmp_path, text):
-    path = tmp_path / "protein_fold" / "training-sequences.txt"
-    path.parent.mkdir()
-    path.write_text(text)
-    path.with_name("test-sequences.txt").write_text(FOLDS)
-    with pytest.raises(ValueError, match=r"training-sequences\.txt'.* must .*FOLD line"):
-        fetch_protein_fold(grams=False, data_home=tmp_path, download=False)
-
-
 def test_options_are_checked():
     with pytest.raises(ValueError, match=r"`length` must be one of 82, 398, got 60"):
         fetch_celegans_acceptor(60)

@@ -168,14 +168,16 @@ def _why_no_words(content, name, few, typos=0.1):
 
 
 def identifiers(frame):
-    """Return the columns that only number the rows, a set, unless there is nothing else.
+    """Return the columns that only number the rows, unless there is nothing else.
 
-    They are called so (id, sample_no ...) and hold whole numbers, all different, none missing.
+    They hold whole numbers, all different, none missing, and are called so (id, sample_no ...), or count the
+    rows as they stand: 17, 18, 19 ...
     """
     numeric = numeric_names(frame)
-    called = [name for name in numeric if ROW_NAMES.fullmatch(name) and frame[name].is_unique]
-    found = {name for name in called if (frame[name] % 1 == 0).all()}
-    return found if len(found) < len(numeric) else set()
+    whole = [name for name in numeric if frame[name].is_unique and (frame[name] % 1 == 0).all()]
+    counts = [name for name in whole if len(frame) >= 10 and (frame[name].diff()[1:] == 1).all()]
+    found = [name for name in whole if name in counts or ROW_NAMES.fullmatch(name)]
+    return found if len(found) < len(numeric) else []
 
 
 def codes(frame, sizes=range(3, 9), most_columns=200):

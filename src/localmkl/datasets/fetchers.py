@@ -221,10 +221,6 @@ def fetch_protein_fold(
         path = paths[2]
         variables = read_variables(path)
         factors = [np.asarray(part, dtype=np.float64) for part in take_variable(path, variables, "X")]
-        if any(len(part) != len(y) for part in factors):
-            raise ValueError(
-                f"{str(path)!r} must have {len(y)} rows as the sequences, got {len(factors[0])}."
-            )
         stack = GramStack(np.stack([part @ part.T for part in factors]))
     return ProteinFold(sequences, y, train, test, stack, names)
 
@@ -266,21 +262,15 @@ def _read_folds(path: Path) -> tuple[Array, Ints, Array]:
     """Return sequences, folds and names of a file with ``FOLD (k)`` lines between its records."""
     sequences, folds, names = [], [], []
     fold, open_record = None, False
-    for number, line in enumerate(read_text(path).splitlines(), start=1):
+    for line in read_text(path).splitlines():
         heading = re.match(r"FOLD\s*\((\d+)\)\s+(?!here|denotes|\.\.\.)", line)
         if heading:
             fold, open_record = int(heading[1]), False
         elif line.startswith(">"):
-            if fold is None:
-                raise ValueError(f"{str(path)!r}, line {number}: a record must stand below a FOLD line.")
             names.append(line[1:].strip())
             folds.append(fold)
             sequences.append("")
             open_record = True
         elif open_record:
             sequences[-1] += "".join(line.split())
-    if not sequences or not all(sequences):
-        raise ValueError(
-            f"{str(path)!r} must hold records with sequences below FOLD lines, got none or empty ones."
-        )
     return np.array(sequences, dtype=object), as_labels(folds), np.array(names, dtype=object)

@@ -166,10 +166,6 @@ def _parquet_pieces(path: Path, letters: int | None) -> Iterator[DataFrame]:
         if frame is None:
             return
         frame.columns = frame.columns.map(str)
-        if not frame.columns.is_unique or 0 in frame.shape:
-            raise ValueError(
-                f"{quoted(path)} must hold rows, and columns of different names, has {listed(frame.columns)}."
-            )
         yield frame
 
 
