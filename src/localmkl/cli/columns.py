@@ -102,9 +102,8 @@ def as_word(value):
 
 def numeric_names(frame):
     """Return the columns of numbers that are not empty."""
-    filled = frame.notna().any(axis=0).to_numpy()
-    columns = zip(frame.columns, frame.dtypes, filled, strict=True)
-    return [name for name, dtype, some in columns if some and dtype.kind in "iufb"]
+    filled = frame.notna().any(axis=0)
+    return [name for name, kind in kinds_of(frame).items() if kind == "numbers" and filled[name]]
 
 
 def kinds_of(frame):
@@ -115,11 +114,9 @@ def kinds_of(frame):
 
 def word_names(frame):
     """Return the columns of words that hold few different ones, and so categories."""
-    counts = {
-        name: frame[name].astype(str).nunique() for name, kind in kinds_of(frame).items() if kind == "words"
-    }
     most = min(MOST_WORDS, len(frame) // ROWS_A_WORD)
-    return [name for name, count in counts.items() if 1 < count <= most]
+    words = [name for name, kind in kinds_of(frame).items() if kind == "words"]
+    return [name for name in words if 1 < frame[name].astype(str).nunique() <= most]
 
 
 def left_out(content):
@@ -131,19 +128,18 @@ def left_out(content):
         Name of the column: why.
     """
     frame = content.rows
-    found = dict.fromkeys(identifiers(frame), NAMES)
-    filled, words = frame.notna().any(axis=0).to_numpy(), word_names(frame)
-    for (name, kind), some in zip(kinds_of(frame).items(), filled, strict=True):
-        if not some:
+    found, words = dict.fromkeys(identifiers(frame), NAMES), word_names(frame)
+    filled = frame.notna().any(axis=0)
+    for name, kind in kinds_of(frame).items():
+        if not filled[name]:
             found[name] = EMPTY
         elif kind == "dates":
             found[name] = DATES
         elif kind == "words" and (why := _why_no_words(content, name, name in words)) is not None:
             found[name] = why
-    numeric = numeric_names(frame)
-    table = frame[numeric].to_numpy(dtype=float, na_value=np.nan)
-    constant = np.nanmin(table, axis=0) == np.nanmax(table, axis=0) if numeric else []
-    return found | {name: ONE for name, same in zip(numeric, constant, strict=True) if same}
+    numeric = frame[numeric_names(frame)]
+    low, high = numeric.min(), numeric.max()
+    return found | dict.fromkeys(low.index[low == high], ONE)
 
 
 def _why_no_words(content, name, few, typos=0.1):
@@ -174,7 +170,8 @@ def identifiers(frame):
     rows as they stand: 17, 18, 19 ...
     """
     numeric = numeric_names(frame)
-    whole = [name for name in numeric if frame[name].is_unique and (frame[name] % 1 == 0).all()]
+    integral = (frame[numeric] % 1 == 0).all()
+    whole = [name for name in numeric if integral[name] and frame[name].is_unique]
     counts = [name for name in whole if len(frame) >= 10 and (frame[name].diff()[1:] == 1).all()]
     found = [name for name in whole if name in counts or ROW_NAMES.fullmatch(name)]
     return found if len(found) < len(numeric) else []

@@ -4,6 +4,7 @@ import re
 from collections import Counter
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -62,7 +63,8 @@ def read_pieces(path, asked, *, labelled=True):
 
 def survey(path, asked, *, size, seed, voice):
     """Read a large training file once; return the content of a sample of its rows, and the whole with it."""
-    path, sample, rng = Path(path), None, np.random.default_rng(seed)
+    path, rng = Path(path), np.random.default_rng(seed)
+    sample: Any = None
     columns: dict[str, list] = {"y": [], "groups": []}
     texts: dict = {}
     gaps: Counter[str] = Counter()
