@@ -34,7 +34,7 @@ MOST_WORDS, ROWS_A_WORD = 20, 5
 
 NAMES, DATES, TEXT, COMMAS = "names the rows", "holds dates", "holds text", "holds numbers with commas or %"
 EMPTY, ONE = "holds no values", "holds one value"
-"""Why default kernels do not read a column."""
+"""Reasons why default kernels do not read a column."""
 
 HINTS = {
     NAMES: "; --names {} writes it beside predictions",

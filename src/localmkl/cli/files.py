@@ -160,7 +160,7 @@ class Content:
 
     @property
     def notes(self):
-        """What is to be said of rows and columns, in sentences; of several files, who has which view too."""
+        """Notes on rows and columns, in sentences; of several files, also who has which view."""
         if self.parts is None:
             return list(self.said)
         from localmkl.estimators.groups import rows_of

@@ -170,7 +170,7 @@ def _parquet_pieces(path: Path, letters: int | None) -> Iterator[DataFrame]:
 
 
 class _Layout(NamedTuple):
-    """How a text with separators is written, as far as its first lines show."""
+    """Layout of a text with separators, as far as its first lines show."""
 
     names: list[str]
     separator: str
