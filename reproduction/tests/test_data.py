@@ -8,7 +8,13 @@ import pytest
 from reproduction import data as data_module
 from reproduction import visual_words, within_groups
 from reproduction.catalogue import EXPERIMENTS
-from reproduction.data import load_fold_kernels, load_fold_sequences, load_fold_sources
+from reproduction.data import (
+    FOLD_SOURCES,
+    load_fold_kernels,
+    load_fold_sequences,
+    load_fold_sources,
+    read_fold_sources,
+)
 from reproduction.incomplete import Words, drop_views, omics, side_by_side, stories, weigh_words
 from reproduction.protocol import Method, run_cell
 from reproduction.scale import ManySequences, pick_landmarks
@@ -16,7 +22,7 @@ from reproduction.sequence_kernels import GROUPS, STEPS, TABLES, PropertyProfile
 from scipy import sparse
 
 from localmkl import MKLClassifier, Views
-from localmkl.datasets import load_splice
+from localmkl.datasets import fetch_protein_fold, load_splice
 from localmkl.datasets.downloading import locate
 
 
@@ -107,7 +113,7 @@ def pictures(tmp_path, monkeypatch):
         assert cv2.imwrite(paths[-1], rng.integers(low, low + 127, (40, 48, 3), dtype=np.uint8))
     monkeypatch.setenv("LOCALMKL_CACHE", str(tmp_path / "cache"))
     y = np.repeat(["dark", "light"], 6)
-    monkeypatch.setattr(visual_words, "fetch_flowers17", lambda: (np.array(paths), y))
+    monkeypatch.setattr(visual_words, "list_flowers", lambda: (np.array(paths), y))
     return paths
 
 
@@ -247,3 +253,25 @@ def test_half_of_the_landmarks_are_positive_as_far_as_there_are_so_many():
         picked = pick_landmarks(y, n_landmarks, 0)
         assert len(set(picked.tolist())) == min(n_landmarks, 100)
         assert np.sum(y[picked] == 1) == n_positive
+
+
+def test_the_flowers_are_listed_with_their_kinds(tmp_path, monkeypatch):
+    monkeypatch.setenv("LOCALMKL_DATA", str(tmp_path))
+    for name in ("pansy/image_1360.jpg", "daisy/image_0801.jpg", "daisy/notes.txt"):
+        (tmp_path / "flowers17" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "flowers17" / name).touch()
+    images, y = visual_words.list_flowers()
+    assert y.tolist() == ["daisy", "pansy"]
+    assert images[-1] == str(tmp_path / "flowers17" / "pansy" / "image_1360.jpg")
+
+
+def test_the_sources_are_of_the_proteins_in_their_order():
+    there("fold_train", "fold_test", *(f"fold_{name}_Train" for name in FOLD_SOURCES))
+    fold, (X, y, views, train, test) = fetch_protein_fold(grams=False, download=False), read_fold_sources()
+    assert X.shape == (694, 925)
+    np.testing.assert_array_equal(y, fold.y)
+    scores = X[:, views["SWblosum62"]]
+    np.testing.assert_array_equal(scores[train], scores[train].T)
+    same = fold.sequences[test][:, None] == fold.sequences[train]
+    assert same.sum() == 49  # test proteins with the sequence of a training protein
+    np.testing.assert_array_equal((scores[test][:, None] == scores[train]).all(axis=2), same)

@@ -29,7 +29,7 @@ def refused(call, *arguments, code, out="model.localmkl"):
 @pytest.mark.parametrize(
     ("options", "code", "words"),
     [
-        (["--target", "stat"], FAILED, "must have the column 'stat' of --target, it has id, view0_0"),
+        (["--target", "stat"], FAILED, "must have the column 'stat', it has id, view0_0"),
         ([], MISUSED, "--target must name a column"),
         (
             ["--target", "state", "--kernels", "rfb"],
@@ -47,7 +47,7 @@ def refused(call, *arguments, code, out="model.localmkl"):
         (["--target", "state", "--kernels", "wd:9-2"], FAILED, "must run upwards, got '9-2'"),
         (["--target", "state", "--kernels", "rbf nonsense"], FAILED, "has no parameter 'nonsense'"),
         (["--target", "state", "--kernels", "  "], FAILED, "got an empty text"),
-        (["--target", "state", "--names", "nobody"], FAILED, "must have the column 'nobody' of --names"),
+        (["--target", "state", "--names", "nobody"], FAILED, "must have the column 'nobody'"),
         (["--target", "state", "--labels", "l.txt"], MISUSED, "--labels is for FASTA and Gram files"),
         (["--target", "state", "--rows", "0:9"], MISUSED, "--rows is for files of kernel matrices"),
         (
@@ -64,7 +64,7 @@ def refused(call, *arguments, code, out="model.localmkl"):
             "kernels, from 1, got 99",
         ),
         (["--target", "id"], FAILED, "got 90 different values in 90 rows"),
-        (["--target", "state", "--groups", "town"], FAILED, "must have the column 'town' of --groups"),
+        (["--target", "state", "--groups", "town"], FAILED, "must have the column 'town'"),
         (
             ["--target", "state", "--groups", "id"],
             FAILED,
@@ -134,7 +134,7 @@ def test_fit_on_a_table(call, table, options, code, words):
         ("bare.fa", ">a\nACGT\n>b\nACGA\n", "record 'a': must have a value for target, 'target', got none"),
         ("empty.npz", "", "is not an .npz file of numbers, or is damaged"),
         ("empty.npy", "", "must be an .npy file"),
-        ("empty.mat", "", "is not a MATLAB file, or is damaged"),
+        ("empty.mat", "", "is damaged, or not a MATLAB file"),
         ("sheet.xls", "", "must end in one of .csv, "),
     ],
 )
@@ -172,10 +172,10 @@ def test_fit_on_fasta_and_grams(call, fasta, grams):
     assert "which the kernel 'rbf' needs" in refused(
         call, "fit", fasta.train, "--kernels", "rbf", code=FAILED
     )
-    assert "--names, --header and --no-header are for tables" in refused(
+    assert "--names is for a table, not for a FASTA file" in refused(
         call, "fit", fasta.train, "--names", "id", code=MISUSED
     )
-    assert "must be named, by --target" in refused(call, "fit", grams.all, code=MISUSED)
+    assert "need labels: --target VARIABLE" in refused(call, "fit", grams.all, code=MISUSED)
     options = ("fit", grams.all, "--target", "disease")
     assert "computed already" in refused(call, *options, "--kernels", "rbf", code=MISUSED)
     assert "START:STOP" in refused(call, *options, "--rows", "some", code=MISUSED)

@@ -18,7 +18,6 @@ from localmkl.datasets import (
     fetch_mfeat,
     fetch_mouse_promoters,
     fetch_protein_fold,
-    fetch_protein_sources,
 )
 from localmkl.datasets.downloading import locate, locate_all
 from localmkl.datasets.registry import FILES
@@ -216,7 +215,6 @@ FETCHED = {
     fetch_mouse_promoters: "mouse_epd mouse_rest",
     fetch_human_promoters: "human_tata_train human_tata_dev human_tata_test",
     fetch_protein_fold: "fold_train fold_test fold_kernels",
-    fetch_protein_sources: " ".join(key for key in FILES if FILES[key].origin.name == "protein_sources"),
     fetch_mfeat: "mfeat",
 }
 

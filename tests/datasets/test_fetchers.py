@@ -10,12 +10,10 @@ import scipy.io
 from localmkl.datasets import (
     data_home,
     fetch_celegans_acceptor,
-    fetch_flowers17,
     fetch_human_promoters,
     fetch_mfeat,
     fetch_mouse_promoters,
     fetch_protein_fold,
-    fetch_protein_sources,
     fetchers,
     read_grams,
 )
@@ -45,16 +43,7 @@ def small_files():
         scipy.io.savemat(buffer, {"X": cells, "y": np.array(y)[:, None]})
         return buffer.getvalue()
 
-    def table(rows):
-        return "".join(",".join(map(str, row)) + "\n" for row in rows).encode()
-
-    sources = {
-        f"fold_{name}_{part}": table([[1], [3]] if name == "t" else rng.normal(size=(2, 3)))
-        for name, parts in fetchers.FOLD_SOURCES.items()
-        for part in parts
-    }
     return {
-        **sources,
         "acceptor_82": fasta(9, 82, labelled),
         "acceptor_398": bz2.compress(fasta(6, 398, labelled)),
         **{f"human_tata_{part}": gzip.compress(HUMAN) for part in ("train", "dev", "test")},
@@ -95,11 +84,6 @@ def test_files_of_the_data_home_are_read_into_arrays(home):
     assert fold.grams.n_kernels == 12
     fold.grams.check_training()
     assert fetch_protein_fold(grams=False, download=False).grams is None
-    proteins = fetch_protein_sources(download=False)
-    assert proteins.X.shape == (4, 36)
-    assert proteins.views["SWpam50"] == slice(33, 36)
-    assert proteins.y.tolist() == [1, 3] * 2
-    assert (proteins.train.tolist(), proteins.test.tolist()) == ([0, 1], [2, 3])
     digits = fetch_mfeat(download=False)
     assert digits.X.shape == (4, 14)
     assert digits.y.tolist() == [0, 0, 1, 9]
@@ -113,7 +97,6 @@ def test_files_of_the_data_home_are_read_into_arrays(home):
         (functools.partial(fetch_celegans_acceptor, 398), "celegans_acceptor/C_elegans_acc_100000.fasta.bz2"),
         (fetch_mouse_promoters, "mouse_promoters/Mouse_tata.fa"),
         (fetch_protein_fold, "protein_fold/training-sequences.txt"),
-        (fetch_protein_sources, "protein_fold/sources/Composition_Train.csv"),
         (fetch_mfeat, "mfeat/Handwritten.mat"),
     ],
 )
@@ -125,25 +108,6 @@ def test_a_missing_file_is_named_with_the_place_to_put_it(fetch, path, tmp_path,
     )
     with pytest.raises(FileNotFoundError, match=expected):
         fetch(download=False)
-
-
-def test_the_flowers_are_listed_with_their_kinds(tmp_path):
-    for name in ("pansy/image_1360.jpg", "daisy/image_0801.jpg", "daisy/notes.txt"):
-        (tmp_path / "flowers17" / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / "flowers17" / name).touch()
-    images, y = fetch_flowers17(data_home=tmp_path)
-    assert y.tolist() == ["daisy", "pansy"]
-    assert images[-1] == str(tmp_path / "flowers17" / "pansy" / "image_1360.jpg")
-
-
-@pytest.mark.parametrize("text", ["", ">p\nAC\n", "FOLD (1)  A\n>p\n"])
-def test_a_bad_file_of_folds_is_named(tmp_path, text):
-    path = tmp_path / "protein_fold" / "training-sequences.txt"
-    path.parent.mkdir()
-    path.write_text(text)
-    path.with_name("test-sequences.txt").write_text(FOLDS)
-    with pytest.raises(ValueError, match=r"training-sequences\.txt'.* must .*FOLD line"):
-        fetch_protein_fold(grams=False, data_home=tmp_path, download=False)
 
 
 def test_options_are_checked():
@@ -197,22 +161,6 @@ def test_the_real_folds_are_those_of_the_kernels():
     kept = scipy.io.loadmat(data_home() / fetchers.FILES["fold_kernels"].path)["y"].ravel()
     np.testing.assert_array_equal(fold.y, kept)
     assert fold.grams.shape == (694, 694)
-
-
-def test_the_real_sources_are_of_the_same_proteins_in_the_same_order():
-    real(
-        "fold_train",
-        "fold_test",
-        *(key for key, file in fetchers.FILES.items() if "fold/sources" in file.path),
-    )
-    fold, sources = fetch_protein_fold(grams=False, download=False), fetch_protein_sources(download=False)
-    np.testing.assert_array_equal(sources.y, fold.y)
-    np.testing.assert_array_equal(sources.train, fold.train)
-    scores = sources.X[:, sources.views["SWblosum62"]]
-    np.testing.assert_array_equal(scores[fold.train], scores[fold.train].T)
-    same = fold.sequences[fold.test][:, None] == fold.sequences[fold.train]
-    assert same.sum() == 49  # test proteins with the sequence of a training protein
-    np.testing.assert_array_equal((scores[fold.test][:, None] == scores[fold.train]).all(axis=2), same)
 
 
 def test_the_real_digits_have_six_views():

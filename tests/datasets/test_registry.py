@@ -26,13 +26,9 @@ def test_every_file_that_is_fetched_has_an_address_at_a_fixed_commit_and_terms(n
     for file in read_by(name):
         assert file.origin.terms
         assert file.origin.repository
-        assert (file.url is None) == (name == "fetch_flowers17")
-        if file.url is not None:
-            assert re.match(
-                r"https://raw\.githubusercontent\.com/[^/]+/[^/]+/[0-9a-f]{40}/.*\.\w+$", file.url
-            )
-            assert re.fullmatch("[0-9a-f]{64}", file.sha256)
-            assert file.size > 0
+        assert re.match(r"https://raw\.githubusercontent\.com/[^/]+/[^/]+/[0-9a-f]{40}/.*\.\w+$", file.url)
+        assert re.fullmatch("[0-9a-f]{64}", file.sha256)
+        assert file.size > 0
 
 
 @pytest.mark.parametrize("name", FETCHERS)

@@ -44,17 +44,15 @@ REPORT = (
     SAVE
     + "import subprocess; subprocess.run(['localmkl', 'report', 'model.localmkl', '--quiet'], check=True)"
 )
-MATLAB = "from localmkl.datasets.gram_files import _read_mat_hdf5; _read_mat_hdf5('none.mat')"
 
 NEEDS = {
     "frames": TABLE,
-    "matlab": MATLAB,
     "omics": OMICS,
     "plots": PLOT,
 }
 """Extra: what needs it."""
 
-BEYOND = {"matlab", "omics"}
+BEYOND = {"omics"}
 """Extras with which that ends at a file that is not there."""
 
 

@@ -34,7 +34,7 @@ MOST_WORDS, ROWS_A_WORD = 20, 5
 
 NAMES, DATES, TEXT, COMMAS = "names the rows", "holds dates", "holds text", "holds numbers with commas or %"
 EMPTY, ONE = "holds no values", "holds one value"
-"""Why default kernels do not read a column."""
+"""Reasons why default kernels do not read a column."""
 
 HINTS = {
     NAMES: "; --names {} writes it beside predictions",
@@ -102,9 +102,8 @@ def as_word(value):
 
 def numeric_names(frame):
     """Return the columns of numbers that are not empty."""
-    filled = frame.notna().any(axis=0).to_numpy()
-    columns = zip(frame.columns, frame.dtypes, filled, strict=True)
-    return [name for name, dtype, some in columns if some and dtype.kind in "iufb"]
+    filled = frame.notna().any(axis=0)
+    return [name for name, kind in kinds_of(frame).items() if kind == "numbers" and filled[name]]
 
 
 def kinds_of(frame):
@@ -115,11 +114,9 @@ def kinds_of(frame):
 
 def word_names(frame):
     """Return the columns of words that hold few different ones, and so categories."""
-    counts = {
-        name: frame[name].astype(str).nunique() for name, kind in kinds_of(frame).items() if kind == "words"
-    }
     most = min(MOST_WORDS, len(frame) // ROWS_A_WORD)
-    return [name for name, count in counts.items() if 1 < count <= most]
+    words = [name for name, kind in kinds_of(frame).items() if kind == "words"]
+    return [name for name in words if 1 < frame[name].astype(str).nunique() <= most]
 
 
 def left_out(content):
@@ -131,19 +128,18 @@ def left_out(content):
         Name of the column: why.
     """
     frame = content.rows
-    found = dict.fromkeys(identifiers(frame), NAMES)
-    filled, words = frame.notna().any(axis=0).to_numpy(), word_names(frame)
-    for (name, kind), some in zip(kinds_of(frame).items(), filled, strict=True):
-        if not some:
+    found, words = dict.fromkeys(identifiers(frame), NAMES), word_names(frame)
+    filled = frame.notna().any(axis=0)
+    for name, kind in kinds_of(frame).items():
+        if not filled[name]:
             found[name] = EMPTY
         elif kind == "dates":
             found[name] = DATES
         elif kind == "words" and (why := _why_no_words(content, name, name in words)) is not None:
             found[name] = why
-    numeric = numeric_names(frame)
-    table = frame[numeric].to_numpy(dtype=float, na_value=np.nan)
-    constant = np.nanmin(table, axis=0) == np.nanmax(table, axis=0) if numeric else []
-    return found | {name: ONE for name, same in zip(numeric, constant, strict=True) if same}
+    numeric = frame[numeric_names(frame)]
+    low, high = numeric.min(), numeric.max()
+    return found | dict.fromkeys(low.index[low == high], ONE)
 
 
 def _why_no_words(content, name, few, typos=0.1):
@@ -168,22 +164,17 @@ def _why_no_words(content, name, few, typos=0.1):
 
 
 def identifiers(frame):
-    """Return the columns that only number the rows, a set, unless there is nothing else.
+    """Return the columns that only number the rows, unless there is nothing else.
 
-    They hold whole numbers, all different, none missing, and are called so (id, sample_no ...) or count: 17,
-    18, 19 ..., in any order where columns have no names but 1, 2, 3 ...: a column with a name may hold ranks.
+    They hold whole numbers, all different, none missing, and are called so (id, sample_no ...), or count the
+    rows as they stand: 17, 18, 19 ...
     """
-    filled = frame.notna().all(axis=0).to_numpy()
-    columns = zip(frame.columns, frame.dtypes, filled, strict=True)
-    kinds = [(name, dtype.kind) for name, dtype, all_there in columns if all_there]
-    whole = [name for name, kind in kinds if kind in "iu"]
-    numbers, nameless = frame[whole].to_numpy(), [name.isdecimal() for name in whole]
-    steps = np.diff(np.where(nameless, np.sort(numbers, axis=0), numbers), axis=0)
-    counting = (steps == 1).all(axis=0) & (len(frame) >= 10)  # nine steps of exactly one are no accident
-    found = {name for name, counts in zip(whole, counting, strict=True) if counts}
-    called = [name for name, kind in kinds if kind in "iuf" and ROW_NAMES.fullmatch(name)]
-    found |= {name for name in called if frame[name].is_unique and (frame[name] % 1 == 0).all()}
-    return found if len(found) < len(numeric_names(frame)) else set()
+    numeric = numeric_names(frame)
+    integral = (frame[numeric] % 1 == 0).all()
+    whole = [name for name in numeric if integral[name] and frame[name].is_unique]
+    counts = [name for name in whole if len(frame) >= 10 and (frame[name].diff()[1:] == 1).all()]
+    found = [name for name in whole if name in counts or ROW_NAMES.fullmatch(name)]
+    return found if len(found) < len(numeric) else []
 
 
 def codes(frame, sizes=range(3, 9), most_columns=200):
@@ -265,24 +256,20 @@ def as_numbers(content, frame, columns, gaps=()):
     """Return a table whose `columns` are numbers, those of `gaps` also with none; else name a line."""
     import pandas as pd
 
-    columns = list(columns)
-    part = frame[columns]
-    plain = np.array([dtype.kind in "iufb" for dtype in part.dtypes], dtype=bool)
-    numbers, wrong = np.empty(part.shape), np.zeros(part.shape, dtype=bool)
-    numbers[:, plain] = part.loc[:, plain].to_numpy(dtype=float, na_value=np.nan)
-    for place in np.flatnonzero(~plain).tolist():
-        if part.dtypes.iloc[place].kind in "mM":  # pandas takes them for numbers, also those that are missing
-            _refuse(content, columns[place], 0, "numbers, for instance days since a date")
-        numbers[:, place], wrong[:, place] = _numbers(part.iloc[:, place])
-    wrong |= (np.abs(numbers) > LARGEST_NUMBER) | (np.isnan(numbers) & ~np.isin(columns, gaps))
-    if wrong.any():
-        place = int(wrong.any(axis=0).argmax())
-        row = int(wrong[:, place].argmax())
-        largest = "" if np.isnan(numbers[row, place]) else f" up to {LARGEST_NUMBER:.0e}"
-        _refuse(content, columns[place], row, f"numbers{largest}")
-    table = pd.DataFrame(numbers, columns=columns, index=frame.index)
-    others = frame.columns.difference(columns, sort=False)
-    return table if others.empty else pd.concat([table, frame[others]], axis=1)[list(frame.columns)]
+    found = {}
+    for name in columns:
+        if frame[name].dtype.kind in "mM":  # pandas takes them for numbers, also those that are missing
+            _refuse(content, name, 0, "numbers, for instance days since a date")
+        numbers, wrong = _numbers(frame[name])
+        large = np.abs(numbers) > LARGEST_NUMBER
+        wrong |= large | (np.isnan(numbers) & (name not in gaps))
+        if wrong.any():
+            row = int(wrong.argmax())
+            _refuse(content, name, row, f"numbers up to {LARGEST_NUMBER:.0e}" if large[row] else "numbers")
+        found[name] = numbers
+    table = pd.DataFrame(found, index=frame.index)
+    others = frame.drop(columns=list(columns))
+    return table if others.empty else pd.concat([table, others], axis=1)[list(frame.columns)]
 
 
 def _refuse(content, name, row, expected):

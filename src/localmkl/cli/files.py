@@ -50,14 +50,14 @@ CALLED = {
     VIEWS: "files of several views",
 }
 
+ONE_KIND = {"variable": GRAMS, "names": TABLE, "header": TABLE, "negative": SEQUENCES}
+"""Options that only one kind of file takes."""
+
 LARGE_BYTES = 2**28
 """Files from this size on are read in pieces; smaller ones as soon as they are a tenth of the free memory."""
 
 MOST_UNLABELLED = 0.9
 """Share of the rows that may lack a label: a column that is emptier is hardly the one that was meant."""
-
-OPTIONS = {"y": "--target", "names": "--names", "groups": "--groups"}
-"""What stands beside the columns of a table: the option that names it."""
 
 PIECE_LETTERS = 2**24
 """Letters of a piece of a large file: its objects take a few hundred megabytes at most."""
@@ -132,8 +132,6 @@ class Content:
         Names of the columns of a matrix, where they have names.
     said : tuple of str
         What is to be said of the rows and columns, in sentences.
-    obs : tuple of str, or None
-        Of a view of an AnnData or MuData file: the columns of its `obs`.
     """
 
     path: Path
@@ -151,7 +149,6 @@ class Content:
     files: tuple = ()
     columns: list | int | None = None
     said: tuple = ()
-    obs: tuple | None = None
 
     def __len__(self):
         return self.rows.shape[0]
@@ -163,7 +160,7 @@ class Content:
 
     @property
     def notes(self):
-        """What is to be said of rows and columns, in sentences; of several files, who has which view too."""
+        """Notes on rows and columns, in sentences; of several files, also who has which view."""
         if self.parts is None:
             return list(self.said)
         from localmkl.estimators.groups import rows_of
@@ -288,23 +285,11 @@ def check_labelled(path, asked):
     for option, name in (("--groups", asked.groups), ("--names", asked.names)):
         if name is not None and name == target:
             raise Misuse(f"{option} must not be the target, {name!r}: new rows have none; name another.")
-    if asked.variable is not None and kind != GRAMS:
-        raise Misuse("--variable is for Gram files.")
-    if kind != TABLE and (asked.names is not None or asked.header is not None):
-        raise Misuse("--names, --header and --no-header are for tables.")
-    if asked.negative is not None:
-        if asked.target is not None or asked.labels is not None:
-            raise Misuse("--positive and --negative say the labels; leave out --target and --labels.")
-        for one in (path, asked.negative):
-            if kind_of(one) != SEQUENCES:
-                raise ValueError(f"--positive and --negative must be FASTA files, got {str(one)!r}.")
-    elif kind == TABLE and asked.target is None:
-        frame = next(table_pieces(path, header=asked.header, letters=2**16))
-        raise Misuse(f"--target must name a column of {str(path)!r}; it has {listed(frame.columns)}.")
-    elif kind == GRAMS and (asked.target is None) == (asked.labels is None):
-        raise Misuse(
-            "The labels of a Gram file must be named, by --target VARIABLE of the file or by --labels FILE."
-        )
+    for name, of in ONE_KIND.items():
+        if getattr(asked, name) is not None and kind != of:
+            raise Misuse(f"--{name} is for {CALLED[of]}, not for {CALLED[kind]}.")
+    if asked.negative is not None and (asked.target is not None or asked.labels is not None):
+        raise Misuse("--positive and --negative say the labels; leave out --target and --labels.")
     return kind
 
 
@@ -362,15 +347,11 @@ def contents(path, asked, *, labelled, letters=None):
             raise Misuse("--labels is for FASTA and Gram files; the labels of a table are its --target.")
         text = [name for name in (asked.target, asked.names, asked.groups) if name is not None]
         frames = table_pieces(path, header=asked.header, text=text, letters=letters)
-        found = (
-            _apart(Content(path, TABLE, frame, None, header=asked.header), asked, labelled)
-            for frame in frames
-        )
-    elif asked.negative is None:
-        found = _sequences(path, asked, letters)
+        tables = (Content(path, TABLE, frame, None, header=asked.header) for frame in frames)
+        found = (_apart(table, asked, labelled) for table in tables)
     else:
-        both = ((path, 1), (asked.negative, -1))
-        found = (part for one, label in both for part in _sequences(Path(one), asked, letters, label))
+        files = {path: None} if asked.negative is None else {path: 1, Path(asked.negative): -1}
+        found = (part for one, label in files.items() for part in _sequences(one, asked, letters, label))
     for content in found:
         yield content if letters is None else replace(content, numbers=np.arange(first, first + len(content)))
         first += len(content)
@@ -378,18 +359,23 @@ def contents(path, asked, *, labelled, letters=None):
 
 def _apart(content, asked, required):
     """Return a table with labels, names and groups beside its other columns."""
-    frame, apart = content.rows, {}
-    for what, name in (("y", asked.target), ("names", asked.names), ("groups", asked.groups)):
-        needed = required or name in asked.insisted
-        if name is not None and (needed or name in frame.columns):
-            column = _column_of(content, name, OPTIONS[what])
-            apart[what] = written(map(as_word, column) if what == "names" else column)
-    used = [name for name in (asked.target, asked.names, asked.groups) if name in frame.columns]
-    content = replace(content, rows=frame.drop(columns=used), **apart)
-    if required:
-        for name in asked.categories:
-            _column_of(content, name, "--categories")
-    return tidy(content, asked)
+    frame = content.rows
+    if required and asked.target is None:
+        raise Misuse(f"--target must name a column of {str(content.path)!r}; it has {listed(frame.columns)}.")
+    named = {"y": asked.target, "names": asked.names, "groups": asked.groups}
+    needed = asked.insisted if not required else {*named.values(), *asked.categories}
+    for name in filter(None, needed):
+        if name not in frame.columns:
+            raise ValueError(
+                f"{str(content.path)!r} must have the column {name!r}, "
+                f"it has {listed(frame.columns)}{meant(name, frame.columns)}"
+            )
+    named = {what: name for what, name in named.items() if name in frame.columns}
+    apart = {what: written(frame[name]) for what, name in named.items() if what != "names"}
+    if "names" in named:
+        apart["names"] = written(map(as_word, frame[asked.names]))
+    rows = tidied(frame.drop(columns=list(named.values())), asked.categories)
+    return replace(content, rows=rows, **apart)
 
 
 def written(values):
@@ -400,16 +386,7 @@ def written(values):
     return cells
 
 
-def _column_of(content, name, option):
-    if name not in content.rows.columns:
-        raise ValueError(
-            f"{str(content.path)!r} must have the column {name!r} of {option}, "
-            f"it has {listed(content.rows.columns)}{meant(name, content.rows.columns)}"
-        )
-    return content.rows[name]
-
-
-def _sequences(path, asked, letters, label=None):
+def _sequences(path, asked, letters, label):
     """Yield the records of a FASTA file, of which all may have one label."""
     given = f"header:{asked.target or 'label'}" if asked.labels is None else read_label_file(asked.labels)
     for records in fasta_pieces(path, letters):
@@ -423,13 +400,9 @@ def _joined(parts):
     """Return the contents of one file, or of two FASTA files, as one."""
     if len(parts) == 1:
         return parts[0]
-    columns = {
-        name: None
-        if getattr(parts[0], name) is None
-        else np.concatenate([getattr(part, name) for part in parts])
-        for name in ("rows", "y", "names", "groups")
-    }
-    return replace(parts[0], numbers=None, **columns)
+    names = [name for name in ("rows", "y", "names", "groups") if getattr(parts[0], name) is not None]
+    joined = {name: np.concatenate([getattr(part, name) for part in parts]) for name in names}
+    return replace(parts[0], **joined)
 
 
 def refuse_gap(content, asked, what, row):
@@ -444,18 +417,18 @@ def refuse_gap(content, asked, what, row):
 
 def _read_grams(path, asked, *, labelled):
     """Return the Grams of a file, with the labels and groups that are there, or must be."""
-    possible = None if file_kind(path) == ".npy" or asked.labels is not None else asked.target
+    needed = asked.target if labelled or asked.target in asked.insisted else None
+    if labelled and (asked.target is None) == (asked.labels is None):
+        raise Misuse("Kernel matrices need labels: --target VARIABLE of the file, or --labels FILE.")
     try:
-        grams, y = read_grams(path, variable=asked.variable, labels=possible)
+        grams, y = read_grams(path, variable=asked.variable, labels=asked.target)
     except ValueError:  # new rows often have none; whatever else is wrong comes again
-        needed = asked.target if labelled or asked.target in asked.insisted else None
         grams, y = read_grams(path, variable=asked.variable, labels=needed)
     if asked.labels is not None:
         y = _label_lines(asked.labels, len(grams))
     groups = None
-    if asked.groups is not None and (labelled or file_kind(path) != ".npy"):
-        with nullcontext() if labelled else suppress(ValueError):
-            groups = read_row_variable(path, asked.groups, len(grams))
+    with nullcontext() if labelled else suppress(ValueError):
+        groups = asked.groups and read_row_variable(path, asked.groups, len(grams))
     return Content(path, GRAMS, grams, y, groups=groups)
 
 
@@ -466,13 +439,6 @@ def _label_lines(path, n_rows):
             f"{str(path)!r} must hold one label for each of {n_rows} rows, got {sum(map(is_label, lines))}."
         )
     return as_labels(lines)
-
-
-def tidy(content, asked):
-    """Return a table with its cells as numbers or words; any other content as it is."""
-    if content.kind != TABLE:
-        return content
-    return replace(content, rows=tidied(content.rows, asked.categories))
 
 
 def looked_at(content):

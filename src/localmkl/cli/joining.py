@@ -17,7 +17,6 @@ from localmkl._spelling import meant
 from localmkl.cli.files import (
     GRAMS,
     MATRIX,
-    MOST_UNLABELLED,
     OMICS,
     SEQUENCES,
     TABLE,
@@ -28,7 +27,6 @@ from localmkl.cli.files import (
     kind_of,
     looked_at,
     read_rows,
-    tidy,
     written,
 )
 from localmkl.cli.voice import Misuse
@@ -114,7 +112,7 @@ def read_joined(files, asked, *, labelled):
     views = {}
     for view, part in parts.items():
         rows = np.array([row for row, name in enumerate(part.names) if name in numbers], dtype=int)
-        parts[view] = tidy(replace(part.take(rows), y=None, groups=None), asked)
+        parts[view] = replace(part.take(rows), y=None, groups=None)
         views[view] = parts[view].rows, np.array([numbers[name] for name in part.names[rows]], dtype=int)
     has = np.array([name in labels for name in numbers], dtype=bool)
     y = as_labels([labels[name] for name in numbers if name in labels]) if has.any() else None
@@ -171,17 +169,17 @@ def _read_omics(view, path, asked):
     views, obs, names = read_views(path)
     import pandas as pd  # the reader is there, and brings it
 
-    found, known = {}, tuple(obs.columns.map(str))
+    found = {}
     for own in views.names:
         rows, columns = views.rows(own), views.columns(own)
-        part = Content(path, MATRIX, rows, None, names[views.present(own)], columns=columns, obs=known)
+        part = Content(path, MATRIX, rows, None, names[views.present(own)], columns=columns)
         if isinstance(rows, np.ndarray):
             part = replace(part, kind=TABLE, rows=pd.DataFrame(rows, columns=columns), columns=None)
         found[view if own == "X" else own] = part  # the one view of an .h5ad file is called as the file
-    y, groups = (written(obs[name]) if name in obs.columns else None for name in (asked.target, asked.groups))
-    if y is not None or groups is not None:
-        found[f"obs of {path.name}"] = Content(path, TABLE, None, y, names, groups=groups, obs=known)
-    return found
+    named = {"y": asked.target, "groups": asked.groups}
+    apart = {what: written(obs[name]) for what, name in named.items() if name in obs.columns}
+    known = Content(path, TABLE, None, None, names, columns=list(map(str, obs.columns)))
+    return {**found, f"obs of {path.name}": replace(known, **apart)}
 
 
 def _by_name(what, option, name, parts, needed):
@@ -190,14 +188,15 @@ def _by_name(what, option, name, parts, needed):
     for part in parts.values():
         values = [] if getattr(part, what) is None else getattr(part, what).tolist()
         own = {sample: value for sample, value in zip(part.names, values, strict=False) if value is not None}
-        if needed and 0 < len(own) < (1.0 - MOST_UNLABELLED) * len(values):
-            raise ValueError(f"{option} must name a column with values, {name!r} is nearly empty.")
         if found and own:
             raise ValueError(f"{option} must name a column of one file, {name!r} is in several; keep one.")
         found |= own
     if found or not needed:
         return found
-    columns = {str(part.path): list(part.obs or getattr(part.rows, "columns", ())) for part in parts.values()}
+    columns = {
+        str(part.path): list(part.columns if part.rows is None else getattr(part.rows, "columns", ()))
+        for part in parts.values()
+    }
     shown = "; ".join(f"{path!r} has {listed(names) or 'no columns'}" for path, names in columns.items())
     hint = "." if name is None else meant(name, [one for names in columns.values() for one in names])
     raise (Misuse if name is None else ValueError)(

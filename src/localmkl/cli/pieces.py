@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from localmkl.cli.columns import NAMES, identifiers
-from localmkl.cli.files import PIECE_LETTERS, TABLE, Asked, contents, looked_at, refuse_gap, tidy, with_groups
+from localmkl.cli.columns import NAMES, identifiers, tidied
+from localmkl.cli.files import PIECE_LETTERS, TABLE, Asked, contents, looked_at, refuse_gap, with_groups
 from localmkl.datasets.labels import as_labels
 from localmkl.estimators.rows import concatenate_rows
 from localmkl.kernels.stack import take_rows
@@ -63,7 +63,8 @@ def read_pieces(path, asked, *, labelled=True):
 
 def survey(path, asked, *, size, seed, voice):
     """Read a large training file once; return the content of a sample of its rows, and the whole with it."""
-    path, sample = Path(path), Sample(max(size, SAMPLE_ROWS), seed)
+    path, rng = Path(path), np.random.default_rng(seed)
+    sample: Any = None
     columns: dict[str, list] = {"y": [], "groups": []}
     texts: dict = {}
     gaps: Counter[str] = Counter()
@@ -76,46 +77,27 @@ def survey(path, asked, *, size, seed, voice):
             for name, values in columns.items():  # equal labels are one object: there are few, and many rows
                 if getattr(piece, name) is not None:
                     values += [texts.setdefault(value, value) for value in getattr(piece, name).tolist()]
-            sample.add(piece)
+            sample = _drawn(sample, piece, max(size, SAMPLE_ROWS), rng)
             n_rows += len(piece)
             show(n_rows, None)
     groups = np.array(columns["groups"], dtype=object) if columns["groups"] else None
     whole = Whole(path, asked, as_labels(columns["y"]), groups, dict(gaps))
-    return looked_at(replace(tidy(sample.content(whole), asked), left_out=row_names))
+    rows, _, numbers = sample
+    if piece.kind == TABLE:
+        rows = tidied(rows.reset_index(drop=True), asked.categories)
+    groups = None if groups is None else groups[numbers]
+    drawn = replace(piece, rows=rows, y=whole.y[numbers], names=None, groups=groups, numbers=numbers)
+    return looked_at(replace(drawn, whole=whole, left_out=row_names))
 
 
-class Sample:
-    """Rows drawn at random from pieces that come one after the other, whatever their sizes."""
-
-    def __init__(self, size, seed):
-        self.size, self.rng = size, np.random.default_rng(seed)
-        self.first: Any = None
-        self.rows: Any = None
-        self.keys, self.numbers = np.empty(0), np.empty(0, dtype=int)
-
-    def add(self, piece):
-        """Look at the rows of a piece; those with the smallest keys of all stay."""
-        keys = self.rng.random(len(piece))
-        limit = self.keys.max() if len(self.keys) == self.size else np.inf
-        chosen = np.flatnonzero(keys < limit)
-        rows = take_rows(piece.rows, chosen)
-        self.first = self.first or piece
-        self.rows = rows if self.rows is None else concatenate_rows(self.rows, rows)
-        self.keys = np.concatenate([self.keys, keys[chosen]])
-        self.numbers = np.concatenate([self.numbers, piece.numbers[chosen]])
-        if len(self.keys) > self.size:
-            kept = np.sort(np.argpartition(self.keys, self.size)[: self.size])
-            self.rows = take_rows(self.rows, kept)
-            self.keys, self.numbers = self.keys[kept], self.numbers[kept]
-
-    def content(self, whole):
-        """Return the content of the rows drawn."""
-        rows = self.rows.reset_index(drop=True) if hasattr(self.rows, "iloc") else self.rows
-        groups = None if whole.groups is None else whole.groups[self.numbers]
-        y = whole.y[self.numbers]
-        return replace(
-            self.first, rows=rows, y=y, names=None, groups=groups, numbers=self.numbers, whole=whole
-        )
+def _drawn(sample, piece, size, rng):
+    """Return rows, keys and numbers of the rows with the smallest random keys, so far and in a piece."""
+    rows, keys, numbers = piece.rows, rng.random(len(piece)), piece.numbers
+    if sample is not None:
+        rows = concatenate_rows(sample[0], rows)
+        keys, numbers = np.concatenate([sample[1], keys]), np.concatenate([sample[2], numbers])
+    kept = np.sort(np.argpartition(keys, min(size, len(keys)) - 1)[:size])
+    return take_rows(rows, kept), keys[kept], numbers[kept]
 
 
 def with_row(error, numbers):

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 _FROM = {
     "downloading": "DownloadWarning data_home",
     "fasta": "SequenceData read_fasta",
-    "fetchers": "ImageData ProteinFold ProteinSources ViewsData fetch_celegans_acceptor fetch_flowers17 "
-    "fetch_human_promoters fetch_mfeat fetch_mouse_promoters fetch_protein_fold fetch_protein_sources",
+    "fetchers": "ProteinFold ViewsData fetch_celegans_acceptor fetch_human_promoters fetch_mfeat "
+    "fetch_mouse_promoters fetch_protein_fold",
     "generated": "LocalizedData make_localized",
     "gram_files": "GramData read_grams",
     "matrices": "MatrixData read_matrix",
@@ -26,17 +26,13 @@ if TYPE_CHECKING:
     from localmkl.datasets.downloading import DownloadWarning, data_home  # noqa: F401
     from localmkl.datasets.fasta import SequenceData, read_fasta  # noqa: F401
     from localmkl.datasets.fetchers import (  # noqa: F401
-        ImageData,
         ProteinFold,
-        ProteinSources,
         ViewsData,
         fetch_celegans_acceptor,
-        fetch_flowers17,
         fetch_human_promoters,
         fetch_mfeat,
         fetch_mouse_promoters,
         fetch_protein_fold,
-        fetch_protein_sources,
     )
     from localmkl.datasets.generated import LocalizedData, make_localized  # noqa: F401
     from localmkl.datasets.gram_files import GramData, read_grams  # noqa: F401

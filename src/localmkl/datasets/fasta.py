@@ -12,7 +12,7 @@ import numpy as np
 
 from localmkl._types import Array, FilePath, MaybeNone
 from localmkl.datasets.labels import as_labels, is_label
-from localmkl.datasets.opening import quoted, read_text, text_lines
+from localmkl.datasets.opening import check_room, check_unique, quoted, read_text, text_lines
 
 
 class SequenceData(NamedTuple):
@@ -46,9 +46,7 @@ class Records(NamedTuple):
     sequences: list[str]
 
 
-def read_fasta(
-    path: FilePath, *, labels: Mapping[str, Any] | FilePath | None = None, unique_names: bool = True
-) -> SequenceData:
+def read_fasta(path: FilePath, *, labels: Mapping[str, Any] | FilePath | None = None) -> SequenceData:
     r"""Read sequences from a FASTA file, plain or compressed (.gz, .bz2, .xz).
 
     Parameters
@@ -60,8 +58,6 @@ def read_fasta(
         from names to labels; a file has one name and one label a line, between them a tab, a comma or blanks.
         Labels that are all whole numbers become integers, those that are all plain numbers floats, unless two
         that are written differently (1 and 01) became one.
-    unique_names : bool, default=True
-        Refuse names that come twice.
 
     Returns
     -------
@@ -79,8 +75,6 @@ def read_fasta(
     (['ACGT', 'ACCT'], [1, -1], ['a', 'b'])
     """
     records = next(fasta_pieces(path))
-    if unique_names:
-        _check_unique(path, records, "rename a record, or pass `unique_names=False`")
     values = [] if labels is None else written_labels(path, labels, records)
     if None in values:
         row = values.index(None)
@@ -96,22 +90,17 @@ def read_fasta(
 def fasta_pieces(path: FilePath, letters: int | None = None) -> Iterator[Records]:
     """Yield the records of a FASTA file in pieces of at least so many letters; by default all at once."""
     if letters is None:
-        yield _columns(list(_records(path, read_text(path).splitlines())))
-        return
+        check_room(path)
     piece, size = [], 0
     with closing(text_lines(path)) as lines:
         for record in _records(path, lines):
             piece.append(record)
             size += len(record[-1])
-            if size >= letters:
-                yield _columns(piece)
+            if letters is not None and size >= letters:
+                yield Records(*map(list, zip(*piece, strict=True)))
                 piece, size = [], 0
     if piece:
-        yield _columns(piece)
-
-
-def _columns(records: list[tuple[str, int, str, str]]) -> Records:
-    return Records(*map(list, zip(*records, strict=True)))
+        yield Records(*map(list, zip(*piece, strict=True)))
 
 
 def _records(path: FilePath, lines: Iterable[str]) -> Iterator[tuple[str, int, str, str]]:
@@ -144,17 +133,6 @@ def _record(path: FilePath, header: str, line: int, parts: list[str]) -> tuple[s
     return header, line, (header.split(maxsplit=1) or [""])[0], sequence
 
 
-def _check_unique(path: FilePath, records: Records, hint: str) -> None:
-    seen: dict[str, int] = {}
-    for line, name in zip(records.lines, records.names, strict=True):
-        first = seen.setdefault(name, line)
-        if first != line:
-            raise ValueError(
-                f"{quoted(path)}, line {line}: the name {name!r} must come once, it came in line {first}; "
-                f"{hint}."
-            )
-
-
 def header_values(key: str, headers: Sequence[str]) -> list[str | None]:
     """Return what stands after ``KEY=`` in each header, None where it does not."""
     pattern = re.compile(rf"(?<!\w){re.escape(key)}\s*=\s*([^\s,;|]+)")
@@ -164,24 +142,18 @@ def header_values(key: str, headers: Sequence[str]) -> list[str | None]:
 
 def written_labels(path: FilePath, labels: Mapping[str, Any] | FilePath, records: Records) -> list[Any]:
     """Return the label of each record as it is written, None where it has none."""
-    if (key := _header_key(labels)) is not None:
-        values = header_values(key, records.headers)
+    if isinstance(labels, str) and labels.partition(":")[0] == "header":
+        values = header_values(labels.partition(":")[2] or "label", records.headers)
     else:
-        _check_unique(path, records, "labels are found by name: rename a record")
+        check_unique(path, dict(zip(records.lines, records.names, strict=True)))
         given = labels if isinstance(labels, Mapping) else read_label_file(Path(labels))
         values = [given.get(name) for name in records.names]
     return [value if is_label(value) else None for value in values]
 
 
-def _header_key(labels: Mapping[str, Any] | FilePath) -> str | None:
-    """Return the key of labels that stand in headers."""
-    if isinstance(labels, str) and labels.partition(":")[0] == "header":
-        return labels.partition(":")[2] or "label"
-    return None
-
-
 def read_label_file(path: FilePath) -> dict[str, str]:
     """Return the labels of a file with a name and a label on each line, by name."""
+    lines: dict[int, str] = {}
     labels: dict[str, str] = {}
     for number, line in enumerate(read_text(path).split("\n"), start=1):
         if not line.strip():
@@ -191,9 +163,8 @@ def read_label_file(path: FilePath) -> dict[str, str]:
             raise ValueError(
                 f"{quoted(path)}, line {number}: must hold a name and a label, got {len(fields)} fields."
             )
-        if fields[0] in labels:
-            raise ValueError(f"{quoted(path)}, line {number}: the name {fields[0]!r} must come once.")
-        labels[fields[0]] = fields[1]
+        lines[number], labels[fields[0]] = fields
+    check_unique(path, lines)
     if not labels:
         raise ValueError(f"{quoted(path)} must hold a name and a label on each line, got an empty file.")
     return labels

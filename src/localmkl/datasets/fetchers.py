@@ -9,12 +9,12 @@ from typing import NamedTuple
 import numpy as np
 
 from localmkl._checks import check_option
-from localmkl._types import Array, FilePath, Floats, Ints, MaybeNone
+from localmkl._types import Array, FilePath, Ints, MaybeNone
 from localmkl.datasets.downloading import data_home as data_home
 from localmkl.datasets.downloading import locate as locate
 from localmkl.datasets.downloading import locate_all
 from localmkl.datasets.fasta import SequenceData, read_fasta
-from localmkl.datasets.gram_files import read_mat, take_variable
+from localmkl.datasets.gram_files import read_variables, take_variable
 from localmkl.datasets.labels import as_labels
 from localmkl.datasets.opening import read_text
 from localmkl.datasets.registry import FILES as FILES
@@ -23,14 +23,6 @@ from localmkl.kernels import GramStack
 ACCEPTOR_LENGTHS = {82: "acceptor_82", 398: "acceptor_398"}
 PROMOTERS = {"epd": ("mouse_epd",), "dbtss": ("mouse_dbtss",), "both": ("mouse_epd", "mouse_dbtss")}
 HUMAN_KINDS = ("tata", "notata_core")
-FOLD_SOURCES = dict.fromkeys(
-    (
-        *("Composition", "Secondary", "Hydrophobicity", "Volume", "Polarity", "Polarizability"),
-        *("L1", "L4", "L14", "L30", "SWblosum62", "SWpam50", "t"),
-    ),
-    ("Train", "Test"),
-)
-"""Tables of the twelve sources on proteins, then the folds: the parts that each is in."""
 MFEAT_VIEWS = ("factors", "fourier", "karhunen", "morphological", "pixel", "zernike")
 
 
@@ -56,28 +48,6 @@ class ProteinFold(NamedTuple):
     names: np.ndarray
 
 
-class ProteinSources(NamedTuple):
-    """The result of `fetch_protein_sources`.
-
-    Attributes
-    ----------
-    X : ndarray of shape (694, 925)
-        The twelve tables, side by side.
-    y : ndarray of int, shape (694,)
-        Fold, 1 .. 27.
-    views : dict of str to slice
-        Name of the source: its columns.
-    train, test : ndarray of int
-        Rows of the 311 training and the 383 test proteins.
-    """
-
-    X: np.ndarray
-    y: np.ndarray
-    views: dict[str, slice]
-    train: np.ndarray
-    test: np.ndarray
-
-
 class ViewsData(NamedTuple):
     """Several numeric views of the same samples, side by side.
 
@@ -92,20 +62,6 @@ class ViewsData(NamedTuple):
     X: np.ndarray
     y: np.ndarray
     views: dict[str, slice]
-
-
-class ImageData(NamedTuple):
-    """Images on disk, and what is on them.
-
-    Attributes
-    ----------
-    images : ndarray of str, shape (n_images,)
-        Paths.
-    y : ndarray of str, shape (n_images,)
-    """
-
-    images: np.ndarray
-    y: np.ndarray
 
 
 def fetch_celegans_acceptor(
@@ -143,7 +99,7 @@ def fetch_celegans_acceptor(
     if length not in ACCEPTOR_LENGTHS:
         raise ValueError(f"`length` must be one of {', '.join(map(str, ACCEPTOR_LENGTHS))}, got {length!r}.")
     path = locate(ACCEPTOR_LENGTHS[length], data_home, download)
-    return read_fasta(path, labels="header", unique_names=False)
+    return read_fasta(path, labels="header")
 
 
 def fetch_mouse_promoters(
@@ -176,7 +132,7 @@ def fetch_mouse_promoters(
     """
     check_option("promoters", promoters, tuple(PROMOTERS))
     paths = locate_all((*PROMOTERS[promoters], "mouse_rest"), data_home, download)
-    parts = [read_fasta(path, unique_names=False) for path in paths]
+    parts = [read_fasta(path) for path in paths]
     labels = [1] * (len(parts) - 1) + [-1]
     y = np.repeat(labels, [len(part.sequences) for part in parts])
     sequences, names = (np.concatenate([part[at] for part in parts]) for at in (0, 2))
@@ -234,8 +190,7 @@ def fetch_protein_fold(
     ----------
     grams : bool, default=True
         Whether to compute the 12 kernels that were cut to rank 27; predicted secondary structure is in
-        them, not in the sequences. A uniform combination reaches about 56 % on them, the full kernels 68 %;
-        what these are made of: `fetch_protein_sources`.
+        them, not in the sequences. A uniform combination reaches about 56 % on them, the full kernels 68 %.
     data_home, download : optional
         As in `fetch_celegans_acceptor`.
 
@@ -264,58 +219,10 @@ def fetch_protein_fold(
     stack = None
     if grams:
         path = paths[2]
-        variables = read_mat(path)
+        variables = read_variables(path)
         factors = [np.asarray(part, dtype=np.float64) for part in take_variable(path, variables, "X")]
-        if any(len(part) != len(y) for part in factors):
-            raise ValueError(
-                f"{str(path)!r} must have {len(y)} rows as the sequences, got {len(factors[0])}."
-            )
         stack = GramStack(np.stack([part @ part.T for part in factors]))
     return ProteinFold(sequences, y, train, test, stack, names)
-
-
-def fetch_protein_sources(*, data_home: FilePath | None = None, download: bool = True) -> ProteinSources:
-    """Fetch the twelve sources on the 694 proteins of `fetch_protein_fold`, in the same order.
-
-    Ten tables of features (composition, predicted secondary structure, hydrophobicity, volume, polarity,
-    polarizability, pseudo amino acid composition at four lags) and two of Smith-Waterman scores with the
-    training proteins, by BLOSUM62 and PAM50.
-
-    Parameters
-    ----------
-    data_home, download : optional
-        As in `fetch_celegans_acceptor`.
-
-    Returns
-    -------
-    ProteinSources
-        Named tuple (X, y, views, train, test).
-
-    Notes
-    -----
-    Terms: there is no licence file at https://github.com/tdiethe/pMKL.
-
-    References
-    ----------
-    Damoulas and Girolami, Probabilistic multi-class multi-kernel learning: on protein fold recognition and
-    remote homology detection, Bioinformatics 24, 2008.
-
-    Examples
-    --------
-    >>> data = fetch_protein_sources()  # doctest: +SKIP
-    >>> data.X.shape, list(data.views)[:3]  # doctest: +SKIP
-    ((694, 925), ['Composition', 'Secondary', 'Hydrophobicity'])
-    """
-    pairs = [(name, part) for name, parts in FOLD_SOURCES.items() for part in parts]
-    paths = locate_all([f"fold_{name}_{part}" for name, part in pairs], data_home, download)
-    tables: dict[str, list[Array]] = {name: [] for name in FOLD_SOURCES}
-    for (name, _), path in zip(pairs, paths, strict=True):
-        tables[name].append(np.loadtxt(path, delimiter=",", ndmin=2))
-    folds = tables.pop("t")
-    n_train, y = len(folds[0]), np.vstack(folds).ravel().astype(int)
-    whole = {name: np.vstack(parts) for name, parts in tables.items()}
-    train, test = np.arange(n_train), np.arange(n_train, len(y))
-    return ProteinSources(np.hstack(list(whole.values())), y, _side_by_side(whole), train, test)
 
 
 def fetch_mfeat(*, data_home: FilePath | None = None, download: bool = True) -> ViewsData:
@@ -342,78 +249,28 @@ def fetch_mfeat(*, data_home: FilePath | None = None, download: bool = True) -> 
     ((2000, 649), slice(602, 649, None))
     """
     path = locate("mfeat", data_home, download)
-    variables = read_mat(path)
+    variables = read_variables(path)
     tables = [np.asarray(view, dtype=np.float64) for view in take_variable(path, variables, "X")]
     # MATLAB counts the digits 0 .. 9 from one.
     y = np.asarray(take_variable(path, variables, "y")).ravel().astype(int) - 1
-    views = _side_by_side(dict(zip(MFEAT_VIEWS, tables, strict=True)))
+    ends = np.cumsum([table.shape[1] for table in tables]).tolist()
+    views = dict(zip(MFEAT_VIEWS, map(slice, [0, *ends[:-1]], ends), strict=True))
     return ViewsData(np.hstack(tables), y, views)
-
-
-def _side_by_side(tables: dict[str, Floats]) -> dict[str, slice]:
-    """Return the columns of each table in a row of them all."""
-    ends = np.cumsum([table.shape[1] for table in tables.values()]).tolist()
-    return {
-        name: slice(end - table.shape[1], end)
-        for (name, table), end in zip(tables.items(), ends, strict=True)
-    }
-
-
-def fetch_flowers17(*, data_home: FilePath | None = None) -> ImageData:
-    """List Oxford Flowers 17: paths of 1360 photographs of 17 kinds of flowers, 80 of each.
-
-    They are not downloaded. The folder ``flowers17`` of the data home must have a folder for each kind, with
-    the photographs of that kind under their original numbers: ``daffodil/image_0001.jpg`` for instance.
-
-    Parameters
-    ----------
-    data_home : str or path-like, optional
-        Folder of the data; LOCALMKL_DATA by default.
-
-    Returns
-    -------
-    ImageData
-        Named tuple (images, y): paths, and kinds by name.
-
-    Notes
-    -----
-    Terms: research use; the photographs belong to those who took them. One address is
-    https://github.com/995114879/17flowers.
-
-    References
-    ----------
-    Nilsback and Zisserman, A visual vocabulary for flower classification, CVPR 2006.
-
-    Examples
-    --------
-    >>> images, y = fetch_flowers17()  # doctest: +SKIP
-    >>> len(images), str(y[0]), images[0][-14:]  # doctest: +SKIP
-    (1360, 'daffodil', 'image_0001.jpg')
-    """
-    folder = locate("flowers17", data_home, download=False)
-    images = sorted(folder.glob("*/*.jpg"), key=lambda path: path.name)
-    return ImageData(np.array(list(map(str, images))), np.array([path.parent.name for path in images]))
 
 
 def _read_folds(path: Path) -> tuple[Array, Ints, Array]:
     """Return sequences, folds and names of a file with ``FOLD (k)`` lines between its records."""
     sequences, folds, names = [], [], []
     fold, open_record = None, False
-    for number, line in enumerate(read_text(path).splitlines(), start=1):
+    for line in read_text(path).splitlines():
         heading = re.match(r"FOLD\s*\((\d+)\)\s+(?!here|denotes|\.\.\.)", line)
         if heading:
             fold, open_record = int(heading[1]), False
         elif line.startswith(">"):
-            if fold is None:
-                raise ValueError(f"{str(path)!r}, line {number}: a record must stand below a FOLD line.")
             names.append(line[1:].strip())
             folds.append(fold)
             sequences.append("")
             open_record = True
         elif open_record:
             sequences[-1] += "".join(line.split())
-    if not sequences or not all(sequences):
-        raise ValueError(
-            f"{str(path)!r} must hold records with sequences below FOLD lines, got none or empty ones."
-        )
     return np.array(sequences, dtype=object), as_labels(folds), np.array(names, dtype=object)

@@ -13,7 +13,7 @@ from localmkl._resources import require_memory
 from localmkl._spelling import meant
 from localmkl._types import Array, FilePath, MaybeNone
 from localmkl.datasets.labels import typed_labels
-from localmkl.datasets.opening import check_regular, file_kind, import_extra, parsing, quoted
+from localmkl.datasets.opening import check_regular, file_kind, parsing, quoted
 
 if TYPE_CHECKING:
     from localmkl.kernels import GramStack
@@ -38,7 +38,7 @@ def read_grams(path: FilePath, *, variable: str | None = None, labels: str | Non
     Parameters
     ----------
     path : str or path-like
-        ``.npy`` (one stack, opened as a memory map), ``.npz``, or ``.mat``; MATLAB's v7.3 files need h5py.
+        ``.npy`` (one stack, opened as a memory map), ``.npz``, or ``.mat`` (MATLAB: ``save -v7``).
     variable : str, optional
         Name of the stack in an ``.npz`` or ``.mat`` file: (n_kernels, n, n), (n, n, n_kernels) as MATLAB
         users have it, one matrix, or a cell array of matrices. By default the only variable that can be
@@ -69,7 +69,7 @@ def read_grams(path: FilePath, *, variable: str | None = None, labels: str | Non
         with parsing(path, "must be an .npy file of numbers, as `numpy.save` writes it"):
             array = np.lib.format.open_memmap(path, mode="r")
         return GramData(GramStack(_as_stack(path, None, array)), None)
-    variables = _read_variables(path)
+    variables = read_variables(path)
     variable = _only_stack(path, variables) if variable is None else variable
     grams = _as_stack(path, variable, take_variable(path, variables, variable))
     y = None if labels is None else _of_rows(path, variables, labels, grams.shape[1])
@@ -78,16 +78,17 @@ def read_grams(path: FilePath, *, variable: str | None = None, labels: str | Non
 
 def read_row_variable(path: FilePath, name: str, n_rows: int) -> Array:
     """Return a variable of a NumPy or MATLAB file that holds one label for each row."""
-    return _of_rows(path, _read_variables(path), name, n_rows)
+    return _of_rows(path, read_variables(path), name, n_rows)
 
 
-def _read_variables(path: FilePath) -> dict[str, Any]:
-    """Return the variables of a file by name; cell arrays become lists of arrays."""
+def read_variables(path: FilePath) -> dict[str, Any]:
+    """Return the variables of a NumPy or MATLAB file by name; cell arrays become lists of arrays."""
     kind = file_kind(path)
     if kind not in (".npz", ".mat"):
         hint = "it has no named variables: use .npz" if kind == ".npy" else "convert it"
         raise ValueError(f"{quoted(path)} must end in .npy, .npz or .mat, got {kind!r}; {hint}.")
-    return read_npz(path) if kind == ".npz" else read_mat(path)
+    check_regular(path)
+    return _read_npz(path) if kind == ".npz" else _read_mat(path)
 
 
 def _of_rows(path: FilePath, variables: dict[str, Any], name: str, n_rows: int) -> Array:
@@ -108,33 +109,23 @@ def _of_rows(path: FilePath, variables: dict[str, Any], name: str, n_rows: int) 
     return found
 
 
-def read_npz(path: FilePath) -> dict[str, Array]:
-    """Return the arrays of an ``.npz`` file by name."""
-    check_regular(path)
+def _read_npz(path: FilePath) -> dict[str, Any]:
     with parsing(path, "is not an .npz file of numbers, or is damaged"):
         with zipfile.ZipFile(path) as archive:
             require_memory(
                 sum(member.file_size for member in archive.infolist()), "These arrays", "keep fewer"
             )
         with np.load(path, allow_pickle=False) as file:
-            return {name: file[name] for name in file.files}
+            return dict(file)
 
 
-def read_mat(path: FilePath) -> dict[str, Any]:
-    """Return the variables of a MATLAB file by name; cell arrays become lists of arrays."""
+def _read_mat(path: FilePath) -> dict[str, Any]:
     from scipy.io import loadmat
 
-    check_regular(path)
-    with parsing(path, "is not a MATLAB file, or is damaged"):
-        try:
-            found = loadmat(path)
-        except NotImplementedError:  # version 7.3
-            return _read_mat_hdf5(path)
-        if "" in found:  # old versions of SciPy read zeros as a variable without a name
-            raise ValueError("a variable has no name")
+    with parsing(path, "is damaged, or not a MATLAB file as `save -v7` writes it"):
         return {
             name: [np.asarray(item) for item in value.ravel()] if value.dtype == object else value
-            for name, value in found.items()
+            for name, value in loadmat(path).items()
             if not name.startswith("__")
         }
 
@@ -149,28 +140,9 @@ def take_variable(path: FilePath, variables: dict[str, Any], name: str) -> Any:
     return variables[name]
 
 
-def _read_mat_hdf5(path: FilePath) -> dict[str, Any]:
-    h5py = import_extra("h5py", "a MATLAB v7.3 file", "matlab")
-
-    def load(file: Any, item: Any) -> Any:
-        value = item[()]
-        if value.dtype == object:  # a cell array holds references
-            return [load(file, file[reference]) for reference in value.ravel()]
-        return value.T  # MATLAB's axes stand in the other order
-
-    with h5py.File(path, "r") as file:
-        return {
-            name: load(file, item)
-            for name, item in file.items()
-            if isinstance(item, h5py.Dataset) and not name.startswith("#")
-        }
-
-
 def _only_stack(path: FilePath, variables: dict[str, Any]) -> str:
     """Return the name of the only variable that can be a stack of Grams."""
     names = [name for name, value in variables.items() if _could_be_stack(value)]
-    if not names:  # cross-Grams are not square
-        names = [name for name, value in variables.items() if getattr(value, "ndim", 0) == 3]
     if len(names) != 1:
         shapes = [f"{name} {getattr(value, 'shape', '(cells)')}" for name, value in variables.items()]
         raise ValueError(
@@ -183,9 +155,8 @@ def _only_stack(path: FilePath, variables: dict[str, Any]) -> str:
 def _could_be_stack(value: Any) -> bool:
     if isinstance(value, list):
         return bool(value) and all(_is_matrix(item) and item.shape == value[0].shape for item in value)
-    shape = value.shape
-    square = len(shape) in (2, 3) and (shape[-1] == shape[-2] or shape[0] == shape[1])
-    return value.dtype.kind in "fiu" and square and value.size > 1
+    square = value.ndim == 3 or (value.ndim == 2 and value.shape[0] == value.shape[1] > 1)
+    return value.dtype.kind in "fiu" and square
 
 
 def _is_matrix(item: Any) -> bool:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from inspect import signature
 from io import BytesIO
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -16,6 +15,7 @@ from localmkl._types import Array, FilePath
 from localmkl.datasets.opening import (
     OPENERS,
     check_room,
+    check_unique,
     file_kind,
     naming_damage,
     open_plain,
@@ -94,17 +94,11 @@ def _read(path: FilePath) -> sparse.csr_matrix:
     with naming_damage(path), open_plain(path) as file:
         content = file.read()
     with parsing(path, "is cut short or damaged, or no Matrix Market file"):
-        rows = read_market(BytesIO(content))  # a file that is closed while its reader lives ends the process
+        rows = mmread(BytesIO(content))  # a file that is closed while its reader lives ends the process
     if np.iscomplexobj(rows) or 0 in rows.shape:
         raise ValueError(f"{quoted(path)} must hold rows and columns of real numbers, got others or none.")
     require_memory(NUMBER * sum(rows.shape), f"The matrix in {quoted(path)}", "keep fewer rows or columns")
     return sparse.csr_matrix(rows, dtype=np.float64)
-
-
-def read_market(source: Any) -> Any:
-    """Return the array, sparse or not, of a Matrix Market file; old versions of SciPy know matrices alone."""
-    arrays = "spmatrix" in signature(mmread).parameters
-    return mmread(source, spmatrix=False) if arrays else mmread(source)
 
 
 def _beside(path: Path) -> Path | None:
@@ -117,15 +111,9 @@ def _beside(path: Path) -> Path | None:
 
 def _read_names(path: FilePath) -> Array:
     """Return the first field of every line, each of which must be another."""
-    lines: dict[str, int] = {}
-    for number, line in enumerate(read_text(path).rstrip().split("\n"), start=1):
-        name = line.partition("\t")[0].strip()
-        if not name:
-            raise ValueError(f"{quoted(path)}, line {number}: must hold a name, got none.")
-        if name in lines:
-            raise ValueError(
-                f"{quoted(path)}, line {number}: the name {name!r} must come once, it came in line "
-                f"{lines[name]}; rename a sample."
-            )
-        lines[name] = number
-    return np.array(list(lines), dtype=object)
+    lines = read_text(path).rstrip().split("\n")
+    names = [line.partition("\t")[0].strip() for line in lines]
+    if "" in names:
+        raise ValueError(f"{quoted(path)}, line {names.index('') + 1}: must hold a name, got none.")
+    check_unique(path, dict(enumerate(names, start=1)))
+    return np.array(names, dtype=object)

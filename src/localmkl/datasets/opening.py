@@ -11,7 +11,7 @@ import lzma
 import os
 import stat
 import zlib
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -135,3 +135,14 @@ def parsing(path: FilePath, verdict: str) -> Iterator[None]:
 def quoted(path: FilePath) -> str:
     """Return a path as messages name it."""
     return repr(str(path))
+
+
+def check_unique(path: FilePath, names: Mapping[int, str]) -> None:
+    """Raise for the first of some names, by their lines, that stands in an earlier line too."""
+    first: dict[str, int] = {}
+    for line, name in names.items():
+        if first.setdefault(name, line) != line:
+            raise ValueError(
+                f"{quoted(path)}, line {line}: the name {name!r} must come once, it came in line "
+                f"{first[name]}; rename a sample."
+            )

@@ -10,6 +10,7 @@ import csv
 import re
 import sys
 import warnings
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from itertools import islice
@@ -21,8 +22,7 @@ import numpy as np
 from localmkl._checks import listed
 from localmkl._spelling import meant
 from localmkl._types import Array, FilePath, MaybeNone
-from localmkl._warnings import warn
-from localmkl.datasets.labels import PLAIN, as_labels, is_label
+from localmkl.datasets.labels import as_labels, is_label
 from localmkl.datasets.opening import (
     check_regular,
     check_room,
@@ -81,7 +81,7 @@ def read_table(
         Columns to keep; all by default.
     header : bool, optional
         Whether the first line holds the names of the columns; without names they are called 1, 2, 3 ... By
-        default it does, and a first line that reads like data is an error.
+        default it does.
     text : list of str, optional
         Columns to keep as they are written, names of rows for instance: ``007`` is no 7.
 
@@ -166,15 +166,11 @@ def _parquet_pieces(path: Path, letters: int | None) -> Iterator[DataFrame]:
         if frame is None:
             return
         frame.columns = frame.columns.map(str)
-        if not frame.columns.is_unique or 0 in frame.shape:
-            raise ValueError(
-                f"{quoted(path)} must hold rows, and columns of different names, has {listed(frame.columns)}."
-            )
         yield frame
 
 
 class _Layout(NamedTuple):
-    """How a text with separators is written, as far as its first lines show."""
+    """Layout of a text with separators, as far as its first lines show."""
 
     names: list[str]
     separator: str
@@ -231,8 +227,6 @@ def _delimited_pieces(
             if may_be_short and frame.iloc[:, -1].isin(["", np.nan]).any():
                 _check_fields(path, header)
                 may_be_short = False
-            if first and header is None:
-                _check_header(path, layout.names, frame, text)
             first = False
             frame = frame.copy()  # in one block for each type: pandas is slow with thousands of blocks
             yield frame.set_axis(range(len(frame)))
@@ -292,36 +286,11 @@ def _records(path: FilePath, lines: Iterable[str], separator: str) -> Iterator[R
 
 
 def _names(path: FilePath, first: list[str]) -> list[str]:
-    """Return the column names without blanks around them; empty and double ones get a number."""
-    names: dict[str, None] = {}
-    double = []
-    for place, written in enumerate(first):
-        name = base = written.strip() or f"Unnamed: {place}"
-        number = 0
-        while name in names:
-            number += 1
-            name = f"{base}.{number}"
-        double += [base] * (number > 0)
-        names[name] = None
-    if double:
-        warn(f"{quoted(path)}: column names come twice ({listed(double)}); the second ones get a number.")
-    return list(names)
-
-
-def _check_header(path: FilePath, names: list[str], frame: DataFrame, text: Collection[str]) -> None:
-    """Raise if the first line reads like a row of data."""
-    kinds = [dtype.kind for dtype in frame.dtypes]
-    columns = list(zip(names, kinds, strict=True))
-    numbers = [name for name, kind in columns if kind in "iuf" and PLAIN.fullmatch(name)]
-    words = [name for name, kind in columns if kind not in "iufb" and bool((frame[name] == name).any())]
-    alike = {*numbers, *words}
-    if any(name in names and name not in alike for name in text):
-        return  # columns that are asked for by name have names
-    values = list(map(float, numbers))
-    counting = values == sorted(set(values))
-    if (words and numbers) or (alike and len(alike) == len(names) and (words or not counting)):
-        shown = listed([name for name in names if name in alike], 4)
+    """Return the column names without blanks around them; empty ones get a number."""
+    names = [written.strip() or f"Unnamed: {place}" for place, written in enumerate(first)]
+    twice = [name for name, count in Counter(names).items() if count > 1]
+    if twice:
         raise ValueError(
-            f"{quoted(path)} must start with a line of column names, its first line reads like data "
-            f"({shown}); add names, or pass `header=False`: the columns are then called 1, 2, 3 and so on."
+            f"{quoted(path)} must have columns of different names, {listed(twice)} come twice; rename."
         )
+    return names
