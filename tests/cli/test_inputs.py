@@ -139,8 +139,8 @@ def test_marks_and_line_ends_of_other_systems_are_read(call, tmp_path, ends):
     [
         (["--C", "1e400"], MISUSED, "--C must be a number or a list of numbers, got '1e400'"),
         (["--C", "1e999999999"], MISUSED, "--C must be a number"),
-        (["--p", "nan"], MISUSED, "--p must be a number"),
-        (["--p", "٣"], MISUSED, "--p must be a number"),
+        (["--p", "nan"], FAILED, "--p must be at least 1.0, got nan"),
+        (["--p", "x"], MISUSED, "--p must be a number"),
         (["--clusters", "2.5"], FAILED, "--clusters must be an integer of at least 1, got 2.5"),
         (["--clusters", "9" * 5000], MISUSED, "--clusters must be a number or a list of numbers, got '9"),
         (

@@ -1,4 +1,4 @@
-"""What is known of a model or of a data file: a record for ``--json`` and a text of the same content."""
+"""Descriptions of a model or of a data file: a record for ``--json`` and a text of the same content."""
 
 from collections import Counter
 

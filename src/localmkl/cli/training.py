@@ -17,7 +17,7 @@ from localmkl.persistence import write_model
 from localmkl.provenance import provenance
 
 ONE_MODEL = "one model for all"
-"""What held-out answers call the model without clusters or groups."""
+"""The name of the model without clusters or groups in held-out answers."""
 
 
 def train(given, voice, *, quick, patience=60.0):

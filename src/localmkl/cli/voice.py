@@ -1,4 +1,4 @@
-"""What the command line prints: results on stdout, notes and progress on stderr, errors in one sentence.
+"""Output of the command line: results on stdout, notes and progress on stderr, errors in one sentence.
 
 Exit codes: 0 done; 1 a file or its content is not what was expected; 2 the command was called wrongly;
 130 stopped, by Ctrl-C or by a signal that asks to end.
@@ -62,7 +62,7 @@ def stop(*_):
 
 @dataclass(frozen=True)
 class Voice:
-    """How a command prints.
+    """The output of a command.
 
     Attributes
     ----------

@@ -103,7 +103,10 @@ def _parameter(wanted, name, text):
     if name not in known:
         there = f"it has {', '.join(known)}{meant(name, known)}"
         raise ValueError(f"The kernel {wanted.word!r} has no parameter {name!r}; {there}")
-    return {"true": True, "false": False, "none": None}.get(text.lower(), _value(text))
+    value = {"true": True, "false": False, "none": None}.get(text.lower(), _value(text))
+    if isinstance(known[name].default, bool) and not isinstance(value, bool):
+        raise ValueError(f"{name} of the kernel {wanted.word!r} must be true or false, got {text!r}.")
+    return value
 
 
 def parse_values(text, most=1000):
