@@ -1,6 +1,8 @@
 """Private names stay where they are: those of scikit-learn behind one file, ours in their package."""
 
 import ast
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -38,3 +40,22 @@ def test_no_module_imports_a_private_name_of_another_package_of_ours():
     ours = [(own, parts[1:]) for own, parts in imports() if parts[0] == "localmkl"]
     assert len(ours) > 100
     assert [parts for own, parts in ours if parts[0] != own and private(parts[1:])] == []
+
+
+def wanted(path):
+    """Yield the names of the package that a test module imports, with their modules."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "localmkl":
+            yield from ((node.module, alias.name) for alias in node.names)
+
+
+def test_test_modules_import_names_that_are_there():
+    """A module that cannot be imported is passed over where examples in docstrings are collected."""
+    tests = Path(__file__).parent
+    pairs = {pair for path in tests.rglob("*.py") for pair in wanted(path)} - {("localmkl.backends", "fused")}
+    missing = [
+        (module, name)
+        for module, name in sorted(pairs)
+        if not hasattr(import_module(module), name) and find_spec(f"{module}.{name}") is None
+    ]
+    assert missing == []

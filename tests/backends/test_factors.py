@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from localmkl.solvers.shards import ridge_of
 from scipy.optimize import minimize_scalar
 
 from localmkl.backends import factors_compiled, factors_reference
+from localmkl.solvers.active_rows import ridge_of
 from localmkl.solvers.blurred import Blurred
 from localmkl.solvers.losses import (
     CLASSIFICATION,
