@@ -17,7 +17,7 @@ from localmkl._resources import FEWER, available_memory, disk_room, matrix_bytes
 from localmkl._sklearn import count_rows
 from localmkl._types import Floats, Ints, Rows
 from localmkl.estimators.base import COSINE, BaseMKL
-from localmkl.estimators.context import FoldContext, identity
+from localmkl.estimators.context import FoldContext, identity, parameters_key
 from localmkl.estimators.factors import features_bytes, unit_rows
 from localmkl.kernels import compute_stack, fit_kernels
 from localmkl.kernels.stack import cosine_stack, take_rows
@@ -64,7 +64,7 @@ class SharedGrams:
         if isinstance(self.X, Stack):
             return None, ()
         parts = (None if one is None else np.asarray(one).tobytes() for one in (train, sample_weight))
-        key = identity(model.kernels), *parts
+        key = parameters_key(model, ("kernels", "missing")), *parts
         if key not in self._fitted:
             rows = self.X if train is None else take_rows(self.X, train)
             kernels = fit_kernels(model._kernels_for(rows), rows, sample_weight)
