@@ -362,3 +362,11 @@ def test_a_stopped_search_goes_on(call, table):
     call(*arguments)
     pd.testing.assert_frame_equal(pd.read_csv("t.csv"), expected)
     assert not (whole.path / "m.localmkl.checkpoint").exists()
+
+
+def test_the_score_of_training_rows_is_called_no_test(call, table):
+    call("fit", table.train, "--target", "state", "--method", "mkl", "--no-tune", "--folds", 0)
+    said = call("predict", "model.localmkl", table.train, "--out", "p.csv")
+    assert "of them: this is no test" in said.out + said.err
+    new = call("predict", "model.localmkl", table.new, "--out", "p.csv")
+    assert "this is no test" not in new.out + new.err

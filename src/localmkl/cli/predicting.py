@@ -32,6 +32,7 @@ from localmkl.inference.scores import score_of
 from localmkl.kernels import Kernel
 from localmkl.kernels.stack import take_rows
 from localmkl.persistence import load
+from localmkl.report.recognised import seen
 
 
 def predict(given, voice):
@@ -306,6 +307,8 @@ def _quality(model, made, n_rows):
     decisions = np.concatenate([found for _, found in pairs])[own]
     found = score_of(metric, codes, [decisions], n_classes=len(known))
     rows = f"on {own.sum()} of {n_rows} rows" + (f"; labels new to the model: {new}" if new else "")
+    trained = sum(int(seen(model, one.rows)[has_label(one.y)].sum()) for one, *_ in made if one.y is not None)
+    rows += f"; the model was trained on {trained} of them: this is no test" if trained else ""
     if not np.isfinite(found.value):
         return None, [f"Quality is not measured {rows}."]
     record = {name: getattr(found, name) for name in ("metric", "value", "low", "high")}
