@@ -8,16 +8,8 @@ import numpy as np
 from sklearn.model_selection import StratifiedKFold
 from sklearn.preprocessing import StandardScaler
 
+import localmkl
 from localmkl import GramStack
-from localmkl.datasets import (
-    fetch_celegans_acceptor,
-    fetch_human_promoters,
-    fetch_mfeat,
-    fetch_mouse_promoters,
-    fetch_protein_fold,
-    load_splice,
-    make_localized,
-)
 from localmkl.datasets.downloading import locate_all
 from localmkl.kernels import (
     RBF,
@@ -149,12 +141,12 @@ def splice_sites(X, y, n_instances=N_INSTANCES):
 
 def load_acceptor(length):
     """Return 1000 acceptor sites of C. elegans."""
-    return splice_sites(*fetch_celegans_acceptor(length)[:2])
+    return splice_sites(*localmkl.datasets.fetch_celegans_acceptor(length)[:2])
 
 
 def load_uci_splice():
     """Return shipped splice junctions, half of them donor sites."""
-    return splice_sites(*load_splice("EI")[:2])
+    return splice_sites(*localmkl.datasets.load_splice("EI")[:2])
 
 
 def promoters(X, y, start, window=70):
@@ -180,7 +172,7 @@ def promoters(X, y, start, window=70):
 
 def load_mouse():
     """Return the 1255 mouse promoters of EPDnew and as many other sequences."""
-    X, y, _ = fetch_mouse_promoters("epd")
+    X, y, _ = localmkl.datasets.fetch_mouse_promoters("epd")
     rows = draw(y, dict.fromkeys((1, -1), int(np.sum(y == 1))))
     return promoters(X[rows], y[rows], start=200)
 
@@ -214,7 +206,7 @@ def core_promoters_beside_others():
 
 def present_once(kind):
     """Return the human sequences of a kind that are there once, and their labels."""
-    X, y, _ = fetch_human_promoters(kind)
+    X, y, _ = localmkl.datasets.fetch_human_promoters(kind)
     _, first, counts = np.unique(X, return_index=True, return_counts=True)
     once = first[counts == 1]
     return X[once], y[once]
@@ -228,7 +220,7 @@ def human_promoters(X, y, kind):
 
 def load_fold_kernels():
     """Return the 12 original protein kernels, cut to rank 27."""
-    data = fetch_protein_fold()
+    data = localmkl.datasets.fetch_protein_fold()
     kernels = tuple(f"original kernel {m + 1} of 12, rank 27" for m in range(data.grams.n_kernels))
     return Data(data.y, kernels, published_split(data.train, data.test), data.grams.to_array())
 
@@ -289,7 +281,7 @@ def load_fold_sequences():
     with the training proteins are compared by the cosine, which takes out the length of the sequences (and
     is far better in cross-validation within the training proteins).
     """
-    data = fetch_protein_fold(grams=False)
+    data = localmkl.datasets.fetch_protein_fold(grams=False)
     grams = []
     for kernel in FOLD_FEATURES:
         table = kernel.features(data.sequences)
@@ -303,13 +295,13 @@ def load_fold_sequences():
 
 def load_digits_in_views():
     """Return the 2000 digits of `fetch_mfeat` in outer folds."""
-    data = fetch_mfeat()
+    data = localmkl.datasets.fetch_mfeat()
     return rows_in_views(data.X, data.y, data.views, outer_fold, {"outer_folds": 11})
 
 
 def load_digits_to_split():
     """Return 1000 of these digits, 100 of each kind, to be split at random."""
-    data = fetch_mfeat()
+    data = localmkl.datasets.fetch_mfeat()
     kinds = np.unique(data.y)
     rows = draw(data.y, dict.fromkeys(kinds.tolist(), N_INSTANCES // len(kinds)))
     return rows_in_views(data.X[rows], data.y[rows], data.views, permuted, {}, data.X)
@@ -333,7 +325,7 @@ class Localized:
 
     def task(self, locality, repetition):
         """Return newly generated rows."""
-        data = make_localized(sum(self.sizes), locality=locality, random_state=repetition)
+        data = localmkl.datasets.make_localized(sum(self.sizes), locality=locality, random_state=repetition)
         grams = all_grams([Linear(columns=view) for view in data.views], data.X)
         return Task(GramStack(grams), data.y, *cut(*self.sizes), gate_kernel=0)
 

@@ -20,24 +20,17 @@ from sklearn.metrics import accuracy_score, roc_auc_score
 from sklearn.model_selection import ParameterGrid, StratifiedKFold
 from threadpoolctl import threadpool_limits
 
-from localmkl import (
-    CLMKLClassifier,
-    GramStack,
-    HLMKLClassifier,
-    LMKLClassifier,
-    MKLClassifier,
-    UniformMKLClassifier,
-)
+import localmkl
 from localmkl.gates import kernel_kmeans, memberships, tau_for_evenness
 from localmkl.model_selection import MKLSearchCV
 from reproduction.coupled import solve_coupled
 
 FAMILIES: dict[str, Any] = {
-    "UNIF": UniformMKLClassifier,
-    "LMKL": LMKLClassifier,
-    "MKL": MKLClassifier,
-    "HLMKL": HLMKLClassifier,
-    "CLMKL": CLMKLClassifier,
+    "UNIF": localmkl.UniformMKLClassifier,
+    "LMKL": localmkl.LMKLClassifier,
+    "MKL": localmkl.MKLClassifier,
+    "HLMKL": localmkl.HLMKLClassifier,
+    "CLMKL": localmkl.CLMKLClassifier,
 }
 COUPLED = "coupled"
 """The family of hard clusters that a graph couples, which is no estimator of the package."""
@@ -117,7 +110,7 @@ class Experiment:
 class Task:
     """One split: rows of `stack` for training, then for validation, then for testing; three ranges."""
 
-    stack: GramStack
+    stack: localmkl.GramStack
     y: np.ndarray
     train: range
     valid: range
