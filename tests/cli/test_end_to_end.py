@@ -69,8 +69,6 @@ def test_groups_that_do_not_pay_are_compared_too(call, clinic):
     clinic.assign(town=np.random.default_rng(1).permutation(clinic["town"])).to_csv("mixed.csv", index=False)
     options = ("--target", "outcome", "--names", "patient", "--kernels", "linear; rbf", "--groups", "town")
     said = call("fit", "mixed.csv", *options, "--C", "1,10", "--shared", "0,1", bare=False)
-    if "one set of weights; " not in said.out:
-        pytest.skip("chance has found groups")
     assert "town       one set of weights: town-specific ones were no better (0." in said.out
     assert "--shared 0 keeps them" in said.out
 
